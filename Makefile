@@ -1,0 +1,45 @@
+# Every target does its own set-up: Python 3.11+, pip and make are all a fresh machine needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+WORKERS ?= auto
+
+.PHONY: help run test check format bench bench-storage clean
+
+help:  ## show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
+
+$(READY): pyproject.toml requirements/dev.txt requirements/constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tidelog needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[columnar]' -r requirements/dev.txt
+	@touch $@
+
+run: $(READY)  ## look at a sample log with the tidelog command
+	@$(BIN)/tidelog log sample --if-missing sample-log
+	@$(BIN)/tidelog log dump sample-log
+	@echo
+	@$(BIN)/tidelog --help
+
+test: $(READY)  ## run every test
+	$(BIN)/python -m pytest -n $(WORKERS) -q
+
+check: $(READY)  ## format, lint, types, import contracts, unit tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not slow"
+
+format: $(READY)  ## put the source into shape
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: bench-storage  ## run every benchmark
+
+bench-storage: $(READY)  ## storage speed against the raw disk; the last line is JSON
+	$(BIN)/python -m benchmarks.storage
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) sample-log .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
