@@ -1,0 +1,182 @@
+"""Group commit: one sync for everybody who waits, over all partitions of a data directory.
+
+Appends that arrive while a sync is under way wait together for the next one.
+
+    GroupCommit    in an event loop; syncs run in threads
+    InlineCommit   without a loop: whoever asks, syncs (tools, tests)
+"""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor, wait
+
+from tidelog.errors import StorageError
+from tidelog.model import Offset
+from tidelog.storage.local.files import Files
+from tidelog.storage.local.flush import FlushJob, finish_together
+from tidelog.storage.local.log import LocalLog
+
+
+class InlineCommit:
+    def wait(self, log: LocalLog, offset: Offset) -> None:
+        if log.durable_offset < offset:
+            log.flush()
+
+    def soon(self, log: LocalLog) -> None:
+        """A failure is kept in the log and comes up when it matters to somebody."""
+        try:
+            log.flush()
+        except StorageError:
+            pass
+
+    def within(self, log: LocalLog, delay_ms: int) -> None:
+        """Without a clock of its own, as early as it may be asked."""
+
+
+class GroupCommit:
+    """Lives in the running event loop; `close` it before the loop ends."""
+
+    def __init__(self, files: Files, directory: str, threads: int) -> None:
+        self._files = files
+        self._loop = asyncio.get_running_loop()
+        self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix="tidelog-flush")
+        self._way = SyncWay(files, directory, self._executor, threads)
+        self._waiting: dict[LocalLog, list[tuple[Offset, asyncio.Future[None]]]] = {}
+        self._wanted: dict[LocalLog, None] = {}
+        self._timers: dict[LocalLog, asyncio.TimerHandle] = {}
+        self._running = False
+        self._idle: asyncio.Future[None] | None = None
+
+    def wait(self, log: LocalLog, offset: Offset) -> asyncio.Future[None]:
+        future = self._loop.create_future()
+        waiting = self._waiting.get(log)
+        if waiting is None:
+            self._waiting[log] = [(offset, future)]
+        else:
+            waiting.append((offset, future))
+        self.soon(log)
+        return future
+
+    def soon(self, log: LocalLog) -> None:
+        """The round starts when this turn of the loop is over, so that all appends of the turn share it."""
+        self._wanted[log] = None
+        if not self._running:
+            self._running = True
+            self._loop.call_soon(self._round)
+
+    def within(self, log: LocalLog, delay_ms: int) -> None:
+        if log not in self._timers:
+            self._timers[log] = self._loop.call_later(delay_ms / 1000, self._timer, log)
+
+    def forget(self, log: LocalLog) -> None:
+        """The log is closed; nobody can be waiting for it any more."""
+        self._wanted.pop(log, None)
+        timer = self._timers.pop(log, None)
+        if timer is not None:
+            timer.cancel()
+        self._settle(log, StorageError(f"{log.partition} was closed"))
+
+    async def close(self) -> None:
+        """Wait until everything that was asked for is done."""
+        for timer in self._timers.values():
+            timer.cancel()
+        while self._running:
+            self._idle = self._loop.create_future()
+            await self._idle
+        self._executor.shutdown()
+
+    def _timer(self, log: LocalLog) -> None:
+        del self._timers[log]
+        self.soon(log)
+
+    def _round(self) -> None:
+        logs, self._wanted = self._wanted, {}
+        jobs: list[tuple[LocalLog, FlushJob]] = []
+        for log in logs:
+            try:
+                job = log.begin_flush()
+            except (OSError, StorageError) as error:
+                self._settle(log, error)
+                continue
+            if job is not None:
+                jobs.append((log, job))
+            else:
+                self._settle(log, log.fault)
+        if jobs:
+            self._executor.submit(self._work, jobs)
+        else:
+            self._next()
+
+    def _work(self, jobs: list[tuple[LocalLog, FlushJob]]) -> None:
+        try:
+            self._way.run([job for _, job in jobs])
+        finally:
+            self._loop.call_soon_threadsafe(self._done, jobs)
+
+    def _done(self, jobs: list[tuple[LocalLog, FlushJob]]) -> None:
+        for log, job in jobs:
+            log.end_flush(job)
+            self._settle(log, log.fault)
+        self._next()
+
+    def _next(self) -> None:
+        if self._wanted:
+            self._loop.call_soon(self._round)
+            return
+        self._running = False
+        if self._idle is not None:
+            self._idle.set_result(None)
+            self._idle = None
+
+    def _settle(self, log: LocalLog, error: Exception | None) -> None:
+        """Answer those whose bytes are durable now; on an error all who wait for this log."""
+        waiting = self._waiting.pop(log, None)
+        if waiting is None:
+            return
+        later = []
+        for offset, future in waiting:
+            if future.done():  # its caller gave up
+                continue
+            if offset <= log.durable_offset:
+                future.set_result(None)
+            elif error is not None:
+                future.set_exception(error)
+            else:
+                later.append((offset, future))
+        if later:
+            self._waiting[log] = later
+            self._wanted[log] = None
+
+
+class SyncWay:
+    """How many logs are synced: the file system as a whole where little else is dirty on it, else file by file on
+    some threads. One call for a thousand files takes about as long as forty calls for one."""
+
+    def __init__(self, files: Files, directory: str, executor: ThreadPoolExecutor, threads: int) -> None:
+        self._files = files
+        self._directory = directory
+        self._executor = executor
+        self._threads = threads
+
+    def run(self, jobs: list[FlushJob]) -> None:
+        """Carries the jobs out; what failed is in each job's `error`."""
+        if len(jobs) > 1 and self._sync_whole(jobs):
+            together = [job for job in jobs if not job.rewrite]
+            finish_together(self._files, self._directory, together)
+            jobs = [job for job in jobs if job.rewrite]
+        shares = [jobs[number :: self._threads] for number in range(min(self._threads, len(jobs)))]
+        others = [self._executor.submit(self._one_by_one, share) for share in shares[1:]]
+        for share in shares[:1]:
+            self._one_by_one(share)
+        wait(others)
+
+    def _sync_whole(self, jobs: list[FlushJob]) -> bool:
+        """False: not advisable, not possible, or it failed, and a sync of each file must tell which are affected."""
+        ours = sum(job.size_bytes for job in jobs)
+        try:
+            return self._files.sync_filesystem(self._directory, ours + (8 << 20) + (len(jobs) << 20))
+        except OSError:
+            return False
+
+    def _one_by_one(self, jobs: list[FlushJob]) -> None:
+        for job in jobs:
+            job.run(self._files)

@@ -1,0 +1,585 @@
+"""`LocalLog`: a partition as segments in a directory. The local engine behind `PartitionLog`.
+
+One thread owns it. An append is validated as a whole, given its offsets in place, written with one call, and then
+becomes part of the log: a write that fails halfway is cut off again before anything else is written. Durability is a
+separate step (`begin_flush` .. `end_flush`) that the commit (`commit.py`) runs for many logs together.
+"""
+
+from bisect import bisect_right
+from collections.abc import Generator
+from typing import Any, NamedTuple, Protocol
+
+from tidelog.errors import InvalidRecord, LogClosed, OffsetOutOfRange, RecordTooLarge, StorageError
+from tidelog.model import LeaderEpoch, Offset, TimestampMs, TopicPartition
+from tidelog.records.batch import (
+    CONTROL_BIT,
+    LENGTH_END,
+    BatchHeader,
+    WriteBuffer,
+    check_integrity,
+    check_produced,
+    place,
+    read_header,
+    stamp_append_time,
+)
+from tidelog.settings import UNLIMITED, FlushPolicy, LogSettings
+from tidelog.storage.local.checkpoint import Checkpoint, write_checkpoint
+from tidelog.storage.local.files import File, Files, storage_error
+from tidelog.storage.local.flush import FlushJob
+from tidelog.storage.local.handles import HandlePool
+from tidelog.storage.local.producers import Producers
+from tidelog.storage.local.recovery import Recovery, RecoveryReport
+from tidelog.storage.local.segment import LOG, ActiveSegment, IndexSpec, SealedSegment, Segment
+from tidelog.storage.local.tail import Tail, TailCache
+from tidelog.storage.log import LogStats, ReadResult, TimestampOffset
+
+NOTHING = ReadResult([], 0)
+CHECKPOINT_EVERY_BYTES = 32 << 20
+
+
+class Waiter(Protocol):
+    """A future of the commit: done when what it waits for is durable."""
+
+    def __await__(self) -> Generator[Any, None, None]: ...
+
+
+class Commit(Protocol):
+    """Who makes logs durable. See `commit.py`."""
+
+    def wait(self, log: "LocalLog", offset: Offset) -> Waiter | None:
+        """Everything before `offset` durable, soon; None if it is already."""
+
+    def soon(self, log: "LocalLog") -> None:
+        """Flush in the background; nobody waits."""
+
+    def within(self, log: "LocalLog", delay_ms: int) -> None:
+        """The same, at the latest after `delay_ms`."""
+
+
+class Shared(NamedTuple):
+    """What the logs of one data directory have in common."""
+
+    files: Files
+    pool: HandlePool
+    tails: TailCache
+    commit: Commit
+
+
+class LocalAppend:
+    __slots__ = ("_waiter", "append_time_ms", "base_offset", "duplicate", "last_offset")
+
+    def __init__(
+        self,
+        base_offset: Offset,
+        last_offset: Offset,
+        append_time_ms: TimestampMs,
+        waiter: Waiter | None,
+        duplicate: bool = False,
+    ) -> None:
+        self.base_offset = base_offset
+        self.last_offset = last_offset
+        self.append_time_ms = append_time_ms
+        self.duplicate = duplicate
+        self._waiter = waiter
+
+    def __await__(self) -> Generator[Any, None, "LocalAppend"]:
+        if self._waiter is not None:
+            yield from self._waiter.__await__()
+        return self
+
+
+class SegmentRange:
+    """A byte range of a segment. Holding it keeps the file open, also when retention deletes it."""
+
+    __slots__ = ("_file", "position", "size")
+
+    def __init__(self, file: File, position: int, size: int) -> None:
+        self._file = file
+        self.position = position
+        self.size = size
+
+    def read(self) -> bytes:
+        data = self._file.pread(self.size, self.position)
+        if len(data) != self.size:
+            raise StorageError(f"{self._file.path} ends before position {self.position + self.size}")
+        return data
+
+    def fileno(self) -> int:
+        return self._file.fileno()
+
+
+class LocalLog:
+    def __init__(
+        self, shared: Shared, directory: str, partition: TopicPartition, settings: LogSettings, now_ms: TimestampMs
+    ) -> None:
+        self.partition = partition
+        self.directory = directory
+        self.settings = settings
+        self._files, self._pool, _, self._commit = shared
+        self._spec = IndexSpec(settings.index_interval_bytes, settings.segment_index_bytes)
+        try:
+            recovered = Recovery(self._files, self._pool, directory, self._spec, now_ms).run()
+        except OSError as error:
+            raise storage_error(error, f"open {partition}") from error
+        self.recovery: RecoveryReport = recovered.report
+        self._start = recovered.start_offset
+        self._sealed = recovered.sealed
+        self._bases = [segment.base_offset for segment in recovered.sealed]
+        self._active = recovered.active
+        self._end = recovered.active.end_offset
+        self._producers: Producers = recovered.producers
+        self._checkpoint = recovered.checkpoint
+        self._durable = min(recovered.checkpoint.offset, self._end)
+        self._tail = Tail(shared.tails)
+        self._unsynced: list[tuple[Segment, int]] = self._since_checkpoint()
+        self._names_changed = bool(recovered.report.rebuilt)
+        self._messages_unflushed = 0
+        self._unfinished_write = False
+        self._closed = False
+        self._fault: Exception | None = None
+        self._flush: FlushJob | None = None
+        self._flush_end: tuple[Offset, int] = (0, 0)
+
+    @property
+    def start_offset(self) -> Offset:
+        return self._start
+
+    @property
+    def end_offset(self) -> Offset:
+        return self._end
+
+    @property
+    def durable_offset(self) -> Offset:
+        return self._durable
+
+    @property
+    def fault(self) -> Exception | None:
+        """Why the log takes no appends, while a failed sync is not made good."""
+        return self._fault
+
+    @property
+    def producers(self) -> Producers:
+        return self._producers
+
+    # Appending
+
+    def append(
+        self,
+        batches: WriteBuffer,
+        *,
+        now_ms: TimestampMs,
+        leader_epoch: LeaderEpoch,
+        durable: bool,
+        stamp: bool = False,
+    ) -> LocalAppend:
+        if self._closed or self._fault is not None or self._unfinished_write:
+            self._make_good()
+        view = memoryview(batches)
+        headers = self._checked(view)
+        first = headers[0]
+        if first.producer_id >= 0:
+            earlier = self._producers.check(first)
+            if earlier is not None:
+                waiter = self._promise(earlier.last_offset + 1) if durable else None
+                return LocalAppend(earlier.base_offset, earlier.last_offset, now_ms, waiter, duplicate=True)
+        base_offset = self._end
+        position, offset = 0, base_offset
+        for number, header in enumerate(headers):
+            place(view, position, offset, leader_epoch)
+            if stamp:
+                headers[number] = stamp_append_time(view, position, header, now_ms)
+            position += header.length + LENGTH_END
+            offset += header.last_offset_delta + 1
+        active = self._active
+        if active.is_full(position, offset - 1, self.settings.segment_bytes) or self._is_aged(now_ms):
+            active = self._roll(now_ms)
+        try:
+            active.write(view)
+        except OSError as error:
+            self._unfinished_write = True
+            self._try_to_drop_unfinished()
+            raise storage_error(error, f"append to {self.partition}") from error
+        self._appended(headers, view, now_ms)
+        return LocalAppend(base_offset, offset - 1, now_ms, self._after_append(durable, offset - base_offset))
+
+    def _checked(self, view: memoryview) -> list[BatchHeader]:
+        """The headers of everything in `view`, or what is wrong with it."""
+        headers = []
+        position, size = 0, len(view)
+        max_bytes = self.settings.max_message_bytes
+        while position < size:
+            header = read_header(view, position)
+            check_integrity(view, position, header)
+            check_produced(header)
+            batch_size = header.length + LENGTH_END
+            if batch_size > max_bytes and not header.attributes & CONTROL_BIT:
+                raise RecordTooLarge(f"a batch of {batch_size} bytes; {self.partition} takes at most {max_bytes}")
+            headers.append(header)
+            position += batch_size
+        if not headers:
+            raise InvalidRecord("nothing to append")
+        if size > self.settings.segment_bytes:
+            raise RecordTooLarge(
+                f"{size} bytes do not fit into a segment of {self.settings.segment_bytes} bytes (segment.bytes)"
+            )
+        return headers
+
+    def _appended(self, headers: list[BatchHeader], view: memoryview, now_ms: TimestampMs) -> None:
+        active, tail, position = self._active, self._tail, 0
+        offset = self._end
+        for header in headers:
+            active.appended(header, offset)
+            if header.producer_id >= 0:
+                self._producers.update(header, offset, now_ms)
+            size = header.length + LENGTH_END
+            tail.append(offset, view if size == len(view) else view[position : position + size])
+            position += size
+            offset += header.last_offset_delta + 1
+        self._end = offset
+
+    def _after_append(self, durable: bool, count: int) -> Waiter | None:
+        policy = self.settings.flush
+        if policy is FlushPolicy.ALWAYS or (durable and policy is FlushPolicy.ACKS):
+            return self._promise(self._end)
+        if policy is FlushPolicy.INTERVAL:
+            self._messages_unflushed += count
+            if self._messages_unflushed >= self.settings.flush_messages:
+                self._commit.soon(self)
+            else:
+                self._commit.within(self, self.settings.flush_ms)
+        return None
+
+    def _promise(self, offset: Offset) -> Waiter | None:
+        if self.settings.flush not in (FlushPolicy.ACKS, FlushPolicy.ALWAYS) or offset <= self._durable:
+            return None
+        return self._commit.wait(self, offset)
+
+    def _make_good(self) -> None:
+        """Refuse, or remove what stands in the way of the next append."""
+        if self._closed:
+            raise LogClosed(f"{self.partition} is closed")
+        if self._fault is not None:
+            self._commit.soon(self)  # tries to make good what failed
+            raise StorageError(f"{self.partition} takes no appends until a failed flush is made good: {self._fault}")
+        if not self._try_to_drop_unfinished():
+            raise StorageError(f"cannot append to {self.partition}: a failed write could not be undone yet")
+
+    def _try_to_drop_unfinished(self) -> bool:
+        try:
+            self._active.drop_unfinished()
+        except (OSError, StorageError):
+            return False
+        self._unfinished_write = False
+        return True
+
+    def _is_aged(self, now_ms: TimestampMs) -> bool:
+        active = self._active
+        return active.size > 0 and now_ms - active.created_ms >= self.settings.segment_ms
+
+    def _roll(self, now_ms: TimestampMs) -> ActiveSegment:
+        """Seal the active segment and begin the next; nothing has changed if that fails."""
+        old = self._active
+        new = ActiveSegment(self._files, self._pool, self.directory, self._end, self._spec, created_ms=now_ms)
+        try:
+            sealed = old.seal()
+            self._files.open(new.path + LOG, create=True).truncate(0)
+        except OSError as error:
+            raise storage_error(error, f"begin a new segment of {self.partition}") from error
+        self._sealed.append(sealed)
+        self._bases.append(sealed.base_offset)
+        self._unsynced = [(sealed if segment is old else segment, at) for segment, at in self._unsynced]
+        self._unsynced.append((new, 0))
+        self._active = new
+        self._names_changed = True
+        self._commit.soon(self)
+        return new
+
+    # Reading
+
+    def read(
+        self, offset: Offset, max_bytes: int, *, up_to: Offset | None = None, at_least_one: bool = True
+    ) -> ReadResult:
+        end = self._end if up_to is None or up_to > self._end else up_to
+        if offset >= end or offset < self._start:
+            self._check_offset(offset)
+            return NOTHING
+        cached = self._tail.read(offset, max_bytes, end, at_least_one=at_least_one)
+        if cached is not None:
+            return ReadResult(cached, sum(map(len, cached)))  # type: ignore[arg-type]
+        number = bisect_right(self._bases, offset) - 1
+        segment: Segment = self._active
+        if offset < self._active.base_offset:
+            segment = self._sealed[number]
+            # An offset that compaction removed from the end of a segment is answered by the next one.
+            while (position := segment.locate(offset)) == segment.size and number < len(self._sealed):
+                number += 1
+                segment = self._sealed[number] if number < len(self._sealed) else self._active
+        else:
+            position = segment.locate(offset)
+        limit = segment.size if end >= self._end else segment.locate(end)
+        stop = segment.end_of_whole_batches(position, max_bytes, limit, at_least_one=at_least_one)
+        if stop <= position:
+            return NOTHING
+        return ReadResult([SegmentRange(segment.file, position, stop - position)], stop - position)
+
+    def offset_for_time(self, timestamp: TimestampMs) -> TimestampOffset | None:
+        for segment in self._segments():
+            if segment.max_timestamp >= timestamp:
+                found = segment.first_at_or_after(timestamp, self._start)
+                if found is not None:
+                    return found
+        return None
+
+    def max_timestamp(self) -> TimestampOffset | None:
+        newest = max((segment.max_timestamp for segment in self._segments()), default=-1)
+        return self.offset_for_time(newest) if newest >= 0 and self._end > self._start else None
+
+    def stats(self) -> LogStats:
+        return LogStats(
+            start_offset=self._start,
+            end_offset=self._end,
+            durable_offset=self._durable,
+            segments=len(self._sealed) + 1,
+            size_bytes=sum(segment.size for segment in self._segments()),
+            producers=len(self._producers),
+            fault=None if self._fault is None else str(self._fault),
+        )
+
+    def _segments(self) -> list[SealedSegment | ActiveSegment]:
+        return [*self._sealed, self._active]
+
+    def _check_offset(self, offset: Offset) -> None:
+        if not self._start <= offset <= self._end:
+            raise OffsetOutOfRange(
+                f"offset {offset} of {self.partition} is outside the log, which has {self._start} to {self._end}"
+            )
+
+    # Deleting
+
+    def delete_before(self, offset: Offset) -> Offset:
+        if offset > self._end or offset < 0:
+            self._check_offset(offset)
+        if offset <= self._start:
+            return self._start
+        self._finish_flush()
+        if offset == self._end and self._active.size:
+            self._roll(self._active.created_ms)
+        before, self._start = self._start, offset
+        try:
+            first_kept = next(
+                segment for segment in self._segments() if segment.end_offset > offset or segment is self._active
+            )
+            if self._checkpoint.segment < first_kept.base_offset:
+                self._checkpoint_durably()  # the one we have speaks of a segment that will be gone
+            else:
+                self._write_checkpoint(self._checkpoint.starting_at(offset))
+        except StorageError:
+            self._start = before
+            raise
+        self._remove_sealed_before(offset)
+        return offset
+
+    def truncate(self, offset: Offset) -> Offset:
+        self._check_offset(offset)
+        if offset == self._end:
+            return offset
+        self._finish_flush()
+        number = bisect_right(self._bases, offset) - 1
+        target: Segment = self._active if offset >= self._active.base_offset else self._sealed[number]
+        position = target.locate(offset)
+        end = min(offset, self._base_offset_at(target, position))
+        self._producers.cut(end)
+        # What the checkpoint vouches for is cut: it must not be believed from here on.
+        if self._checkpoint.offset > end:
+            self._write_checkpoint(Checkpoint(start_offset=self._start))
+        kept = self._sealed if target is self._active else self._sealed[:number]
+        try:
+            for segment in reversed(self._segments()):  # newest first, so that a crash in between leaves no gap
+                if segment is target:
+                    break
+                segment.remove()
+            self._pool.forget(target)
+            self._active = ActiveSegment(
+                self._files,
+                self._pool,
+                self.directory,
+                target.base_offset,
+                self._spec,
+                size=target.size,
+                created_ms=self._active.created_ms,
+            )
+            self._active.cut(position, end)
+        except OSError as error:
+            self.abandon()  # what is left in memory no longer tells what is on the disk
+            raise storage_error(error, f"truncate {self.partition}; open it again") from error
+        self._sealed, self._bases = kept, self._bases[: len(kept)]
+        self._tail.clear()
+        self._end = end
+        self._durable = min(self._durable, end)
+        self._unsynced = self._since_checkpoint()
+        self._names_changed = True
+        self._checkpoint_durably()
+        return end
+
+    def retain(self, now_ms: TimestampMs) -> int:
+        """Delete the oldest segments that are too old or too many bytes; how many."""
+        settings = self.settings
+        if self._is_aged(now_ms):
+            self._roll(now_ms)
+        expired = 0
+        excess = UNLIMITED
+        if settings.retention_bytes != UNLIMITED:
+            excess = sum(segment.size for segment in self._segments()) - settings.retention_bytes
+        oldest_ms = now_ms - settings.retention_ms if settings.retention_ms != UNLIMITED else None
+        for segment in self._segments():
+            too_old = oldest_ms is not None and 0 <= segment.max_timestamp < oldest_ms
+            if segment.size == 0 or not (too_old or excess >= segment.size):
+                break
+            expired += 1
+            excess -= segment.size
+        if expired > len(self._sealed):
+            self._roll(now_ms)
+        if expired:
+            self.delete_before(self._sealed[expired - 1].end_offset)
+        self._producers.expire(now_ms - settings.producer_id_expiration_ms)
+        return expired
+
+    def _remove_sealed_before(self, offset: Offset) -> None:
+        """Oldest first, so that a crash in between leaves no gap."""
+        try:
+            while self._sealed and self._sealed[0].end_offset <= offset:
+                segment = self._sealed[0]
+                segment.remove()
+                del self._sealed[0], self._bases[0]
+                self._unsynced = [entry for entry in self._unsynced if entry[0] is not segment]
+        except OSError as error:
+            raise storage_error(error, f"delete old segments of {self.partition}") from error
+
+    def _base_offset_at(self, segment: Segment, position: int) -> Offset:
+        return int.from_bytes(segment.file.pread(8, position), "big", signed=True)
+
+    # Durability
+
+    def begin_flush(self, *, checkpoint: bool = False) -> FlushJob | None:
+        """What must be synced so that everything up to now is durable; None if it is, or if a flush is under way.
+
+        A checkpoint goes along when a segment was sealed or much was written since the last one."""
+        if self._flush is not None or self._closed:
+            return None
+        unsynced = [(segment, at) for segment, at in self._unsynced if segment.size > at]
+        if not unsynced and not self._names_changed and not checkpoint:
+            return None
+        files = [segment.file for segment, _ in unsynced]
+        rewrite = []
+        if self._fault is not None:
+            rewrite = [(self._files.open(segment.path + LOG), at, segment.size) for segment, at in unsynced]
+        sealed = [segment for segment, _ in self._unsynced if isinstance(segment, SealedSegment)]
+        saved = None
+        if checkpoint or sealed or self._bytes_since_checkpoint() >= CHECKPOINT_EVERY_BYTES:
+            try:
+                files += self._active.save_indexes()
+                for segment in sealed:
+                    files += segment.open_indexes()
+            except OSError:
+                pass  # a full disk must not keep the data from being synced; the next flush tries again
+            else:
+                saved = self._checkpoint_now()
+        size = sum(segment.size - at for segment, at in unsynced)
+        self._flush = FlushJob(self.directory, self._end, size, files, self._names_changed, saved, rewrite)
+        self._flush_end = (self._active.base_offset, self._active.size)
+        self._names_changed = False
+        self._messages_unflushed = 0
+        return self._flush
+
+    def end_flush(self, job: FlushJob) -> None:
+        """Take back a job that ran. After a failure the log refuses appends until a later flush makes it good."""
+        if self._flush is not job:
+            return  # `_finish_flush` was faster
+        self._flush = None
+        if job.error is not None:
+            self._fault = job.error
+            self._names_changed = True
+            return
+        self._fault = None
+        self._durable = max(self._durable, job.up_to)
+        base_offset, position = self._flush_end
+        still: list[tuple[Segment, int]] = []
+        for segment, at in self._unsynced:
+            if segment.base_offset == base_offset:
+                still.append((segment, position))
+            elif segment.base_offset > base_offset:
+                still.append((segment, at))
+            elif job.checkpoint is None:
+                still.append((segment, segment.size))  # its indexes wait for a checkpoint that vouches for them
+        self._unsynced = still
+        if job.checkpoint is not None:
+            self._checkpoint = job.checkpoint
+
+    def flush(self, *, checkpoint: bool = False) -> None:
+        """The same, at once, in this thread."""
+        self._finish_flush()
+        job = self.begin_flush(checkpoint=checkpoint)
+        if job is not None:
+            job.run(self._files)
+            self.end_flush(job)
+        if self._fault is not None:
+            raise self._fault
+
+    def _checkpoint_durably(self) -> None:
+        self.flush(checkpoint=True)
+        if self._checkpoint.offset != self._end or self._checkpoint.start_offset != self._start:
+            raise StorageError(f"cannot write the checkpoint of {self.partition}")
+
+    def close(self) -> None:
+        """Make everything durable and say so in the checkpoint, so that opening again reads nothing."""
+        if self._closed:
+            return
+        try:
+            self.flush(checkpoint=True)
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Let go of the files without another word to the disk."""
+        self._closed = True
+        for segment in self._segments():
+            self._pool.forget(segment)
+        self._tail.clear()
+
+    def _finish_flush(self) -> None:
+        """Wait for a flush under way, so that nothing else writes to this directory."""
+        if self._flush is not None:
+            self._flush.finished.wait()
+            self.end_flush(self._flush)
+
+    def _checkpoint_now(self) -> Checkpoint:
+        active = self._active
+        return Checkpoint(
+            start_offset=self._start,
+            offset=self._end,
+            segment=active.base_offset,
+            position=active.size,
+            index_bytes=active.saved.offsets_bytes,
+            time_index_bytes=active.saved.times_bytes,
+            created_ms=active.created_ms,
+            producers=self._producers.to_rows(),
+        )
+
+    def _write_checkpoint(self, checkpoint: Checkpoint) -> None:
+        try:
+            write_checkpoint(self._files, self.directory, checkpoint)
+        except OSError as error:
+            raise storage_error(error, f"write the checkpoint of {self.partition}") from error
+        self._checkpoint = checkpoint
+
+    def _since_checkpoint(self) -> list[tuple[Segment, int]]:
+        """The segments that the checkpoint does not vouch for, each with the position from which on."""
+        at = self._checkpoint
+        return [
+            (segment, at.position if segment.base_offset == at.segment else 0)
+            for segment in self._segments()
+            if segment.base_offset >= at.segment
+        ]
+
+    def _bytes_since_checkpoint(self) -> int:
+        return sum(segment.size - at for segment, at in self._since_checkpoint())

@@ -1,0 +1,242 @@
+"""Opening a partition's directory after anything: a clean stop, SIGKILL, a power loss, lost or damaged helper files.
+
+What the checkpoint vouches for is trusted without reading it. What was written after it is scanned batch by batch; at
+the first batch that is not whole and valid the log ends, and what stands behind is cut off. That loses nothing that
+was promised: a promise is given after a sync of everything before it, and a sync leaves no damage before it.
+"""
+
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from tidelog.model import Offset, TimestampMs
+from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
+from tidelog.storage.local.files import TEMPORARY, Entry, Files
+from tidelog.storage.local.handles import HandlePool
+from tidelog.storage.local.producers import Producers
+from tidelog.storage.local.scan import BatchScan, Damage
+from tidelog.storage.local.segment import (
+    INDEX,
+    LOG,
+    TIME_INDEX,
+    ActiveSegment,
+    IndexSpec,
+    SavedIndexes,
+    SealedSegment,
+    base_offset_of,
+    segment_name,
+)
+
+UNREACHABLE = ".unreachable"
+
+
+@dataclass(slots=True)
+class RecoveryReport:
+    """What opening found and did. All empty after a clean stop."""
+
+    scanned_bytes: int = 0
+    cut: list[str] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    rebuilt: list[str] = field(default_factory=list)
+    removed: list[str] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        return not (self.scanned_bytes or self.cut or self.lost or self.rebuilt or self.removed)
+
+    def lines(self) -> list[str]:
+        return [
+            *self.lost,
+            *self.cut,
+            *(f"rebuilt the indexes of {name}" for name in self.rebuilt),
+            *(f"removed {name}" for name in self.removed),
+        ]
+
+
+@dataclass(slots=True)
+class Recovered:
+    start_offset: Offset
+    sealed: list[SealedSegment]
+    active: ActiveSegment
+    producers: Producers
+    checkpoint: Checkpoint
+    report: RecoveryReport
+
+
+class Recovery:
+    """One run over one directory."""
+
+    def __init__(self, files: Files, pool: HandlePool, directory: str, spec: IndexSpec, now_ms: TimestampMs) -> None:
+        self._files = files
+        self._pool = pool
+        self._directory = directory
+        self._spec = spec
+        self._now_ms = now_ms
+        self._report = RecoveryReport()
+
+    def run(self) -> Recovered:
+        entries = self._files.list(self._directory, sizes=LOG)
+        names = {entry.name for entry in entries}
+        checkpoint = self._checkpoint(names)
+        sizes = self._segments(entries, checkpoint.start_offset)
+        if not sizes:
+            return self._empty(checkpoint)
+        bases = sorted(sizes)
+        trusted = [base for base in bases if base < checkpoint.segment]
+        to_scan = bases[len(trusted) :]
+        if to_scan[:1] != [checkpoint.segment] or sizes[checkpoint.segment] < checkpoint.position:
+            # The checkpoint's own segment is gone or too short: durable bytes are missing. Trust nothing.
+            if checkpoint.offset:
+                self._report.lost.append(
+                    f"{self._name(checkpoint.segment)}: offsets up to {checkpoint.offset - 1} were durable, "
+                    f"but the file is missing or too short; everything is read again"
+                )
+            checkpoint = Checkpoint(start_offset=checkpoint.start_offset, segment=bases[0], offset=bases[0])
+            trusted, to_scan = [], bases
+        sealed = [self._sealed(base, sizes[base], end) for base, end in zip(trusted, bases[1:], strict=False)]
+        for segment in sealed:
+            self._check_indexes(segment, names)
+        producers = checkpoint.known_producers()
+        active = self._scan(to_scan, sizes, checkpoint, producers, sealed)
+        start_offset = max(checkpoint.start_offset, sealed[0].base_offset if sealed else active.base_offset)
+        return Recovered(min(start_offset, active.end_offset), sealed, active, producers, checkpoint, self._report)
+
+    def _checkpoint(self, names: set[str]) -> Checkpoint:
+        if CHECKPOINT in names:
+            checkpoint = read_checkpoint(self._files, self._directory)
+            if checkpoint is not None:
+                return checkpoint
+            self._report.lost.append(f"{CHECKPOINT}: damaged; everything is read again")
+        return Checkpoint(created_ms=self._now_ms)
+
+    def _segments(self, entries: list[Entry], start_offset: Offset) -> dict[Offset, int]:
+        """Sizes of the log files by base offset, after removing what a crash left over."""
+        sizes: dict[Offset, int] = {}
+        for entry in entries:
+            base = base_offset_of(entry.name, LOG)
+            if base is not None:
+                sizes[base] = entry.size or 0
+            elif entry.name.endswith(TEMPORARY):
+                self._remove(entry.name)
+        for entry in entries:
+            for suffix in (INDEX, TIME_INDEX):
+                base = base_offset_of(entry.name, suffix)
+                if base is not None and base not in sizes:
+                    self._remove(entry.name)
+        bases = sorted(sizes)
+        for base, end in pairwise(bases):
+            if end <= start_offset:  # deleted before the crash, but the names came back
+                del sizes[base]
+                for suffix in (LOG, INDEX, TIME_INDEX):
+                    self._remove(segment_name(base, suffix))
+        return sizes
+
+    def _empty(self, checkpoint: Checkpoint) -> Recovered:
+        """A new partition, or one whose first segment's name did not survive."""
+        base = max(checkpoint.start_offset, checkpoint.offset)
+        if checkpoint.position:
+            self._report.lost.append(f"{self._name(checkpoint.segment)}: all segments are missing")
+        active = ActiveSegment(self._files, self._pool, self._directory, base, self._spec, created_ms=self._now_ms)
+        self._files.open(active.path + LOG, create=True).truncate(0)
+        self._files.sync_directory(self._directory)
+        return Recovered(
+            base, [], active, checkpoint.known_producers(), self._at(active, checkpoint, base), self._report
+        )
+
+    def _scan(
+        self,
+        bases: list[Offset],
+        sizes: dict[Offset, int],
+        checkpoint: Checkpoint,
+        producers: Producers,
+        sealed: list[SealedSegment],
+    ) -> ActiveSegment:
+        """Read what the checkpoint does not vouch for; the last segment that is left is the active one."""
+        active = self._first_to_scan(checkpoint)
+        for number, base in enumerate(bases):
+            if number:
+                active = ActiveSegment(
+                    self._files, self._pool, self._directory, base, self._spec, created_ms=self._now_ms
+                )
+            damage = self._extend(active, sizes[base], producers)
+            following = bases[number + 1 :]
+            if damage is None and following and following[0] < active.end_offset:
+                damage = Damage(active.size, f"the next segment starts at {following[0]}, inside this one")
+            if damage is not None:
+                self._cut(active, sizes[base], damage)
+                for unreachable in following:
+                    self._set_aside(unreachable)
+                break
+            if following:
+                sealed.append(active.seal())
+                self._report.rebuilt.append(self._name(base))
+        return active
+
+    def _first_to_scan(self, checkpoint: Checkpoint) -> ActiveSegment:
+        return ActiveSegment(
+            self._files,
+            self._pool,
+            self._directory,
+            checkpoint.segment,
+            self._spec,
+            size=checkpoint.position,
+            end_offset=checkpoint.offset,
+            created_ms=checkpoint.created_ms or self._now_ms,
+            saved=SavedIndexes(checkpoint.index_bytes, checkpoint.time_index_bytes),
+        )
+
+    def _extend(self, active: ActiveSegment, size: int, producers: Producers) -> Damage | None:
+        """Take the valid batches behind the segment's known end into it."""
+        if active.size == size:
+            return None
+        scan = BatchScan(active.file, active.size, size, verify=True)
+        self._report.scanned_bytes += size - active.size
+        for batch in scan:
+            header = batch.header
+            if header.base_offset < active.end_offset:
+                return Damage(batch.position, f"base offset {header.base_offset} is before {active.end_offset}")
+            active.appended(header, header.base_offset)
+            if header.has_producer:
+                producers.update(header, header.base_offset, self._now_ms)
+        return scan.damage
+
+    def _cut(self, active: ActiveSegment, size: int, damage: Damage) -> None:
+        if size > active.size:
+            self._report.cut.append(
+                f"{self._name(active.base_offset)}: cut {size - active.size} bytes at position {active.size} "
+                f"(offset {active.end_offset}): {damage.reason}"
+            )
+            active.drop_unfinished()
+
+    def _set_aside(self, base: Offset) -> None:
+        """A segment cannot follow a log that ends before it. It was not promised, but it is not ours to delete."""
+        name = segment_name(base, LOG)
+        self._report.cut.append(f"{name}: set aside as {name}{UNREACHABLE}, because the log ends before it")
+        self._files.rename(f"{self._directory}/{name}", f"{self._directory}/{name}{UNREACHABLE}")
+
+    def _sealed(self, base: Offset, size: int, end_offset: Offset) -> SealedSegment:
+        return SealedSegment(self._files, self._pool, self._directory, base, size, end_offset, self._spec)
+
+    def _check_indexes(self, segment: SealedSegment, names: set[str]) -> None:
+        if all(segment_name(segment.base_offset, suffix) in names for suffix in (INDEX, TIME_INDEX)):
+            return
+        segment.rebuild_indexes()
+        self._report.rebuilt.append(self._name(segment.base_offset))
+
+    def _at(self, active: ActiveSegment, checkpoint: Checkpoint, start_offset: Offset) -> Checkpoint:
+        return Checkpoint(
+            start_offset=start_offset,
+            offset=active.end_offset,
+            segment=active.base_offset,
+            created_ms=active.created_ms,
+            producers=checkpoint.producers,
+        )
+
+    def _remove(self, name: str) -> None:
+        try:
+            self._files.remove(f"{self._directory}/{name}")
+        except FileNotFoundError:
+            return
+        self._report.removed.append(name)
+
+    def _name(self, base: Offset) -> str:
+        return segment_name(base, LOG)

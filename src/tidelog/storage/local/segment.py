@@ -1,0 +1,478 @@
+"""One segment: a log file of record batches and its two indexes.
+
+`ActiveSegment` is the one that grows; `seal()` turns it into a `SealedSegment`, which never changes. Both answer the
+same questions about positions; what stands at a position is the log file's business alone.
+"""
+
+import os
+from struct import Struct
+from typing import ClassVar, NamedTuple
+
+from tidelog.errors import CorruptBatch, CorruptLog
+from tidelog.model import NO_TIMESTAMP, Offset, TimestampMs
+from tidelog.records.batch import HEADER_SIZE, LENGTH_END, MAGIC, MIN_LENGTH, BatchHeader
+from tidelog.records.record import decode
+from tidelog.storage.local.files import File, Files, storage_error
+from tidelog.storage.local.handles import HandlePool
+from tidelog.storage.local.index import (
+    OFFSET_ENTRY_SIZE,
+    TIME_ENTRY_SIZE,
+    OffsetIndex,
+    OffsetIndexReader,
+    OffsetIndexWriter,
+    TimeIndex,
+    TimeIndexReader,
+    TimeIndexWriter,
+)
+from tidelog.storage.local.scan import BatchScan, Damage
+from tidelog.storage.log import TimestampOffset
+
+LOG, INDEX, TIME_INDEX = ".log", ".index", ".timeindex"
+_NAME_DIGITS = 20
+_WALK = Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
+_WALK_CHUNK = 8 << 10
+MAX_POSITION = 0x7FFF_FFFF
+
+
+def segment_name(base_offset: Offset, suffix: str) -> str:
+    return f"{base_offset:0{_NAME_DIGITS}d}{suffix}"
+
+
+def base_offset_of(name: str, suffix: str) -> Offset | None:
+    """The base offset in a file's name, or None if the name is not one of ours."""
+    stem = name[: -len(suffix)]
+    return int(stem) if name.endswith(suffix) and len(stem) == _NAME_DIGITS and stem.isdecimal() else None
+
+
+class IndexSpec(NamedTuple):
+    """How densely a segment is indexed and how large its indexes may become."""
+
+    interval_bytes: int
+    max_bytes: int
+
+
+class SavedIndexes(NamedTuple):
+    """How many bytes of each index file were durable at a checkpoint."""
+
+    offsets_bytes: int
+    times_bytes: int
+
+
+class _WrongIndexError(Exception):
+    """The index points to something that is not the batch it names."""
+
+
+class Segment:
+    """What both kinds share: finding positions through the index, checked against the log file."""
+
+    _writable: ClassVar[bool] = False
+    __slots__ = ("_file", "_files", "_pool", "base_offset", "path", "recently_used", "size")
+
+    def __init__(self, files: Files, pool: HandlePool, directory: str, base_offset: Offset, size: int) -> None:
+        self._files = files
+        self._pool = pool
+        self._file: File | None = None
+        self.base_offset = base_offset
+        self.path = f"{directory}/{segment_name(base_offset, '')}"
+        self.size = size
+        self.recently_used = False
+
+    @property
+    def file(self) -> File:
+        """The open log file. Hold on to it to keep reading after the segment is deleted."""
+        self.recently_used = True
+        file = self._file
+        if file is None:
+            path = self.path + LOG
+            writable = self._writable
+            file = self._pool.open(self, lambda: self._files.open(path, writable=writable), f"open {path}")
+            self._file = file
+        return file
+
+    @property
+    def index(self) -> OffsetIndex:
+        raise NotImplementedError
+
+    @property
+    def times(self) -> TimeIndex:
+        raise NotImplementedError
+
+    def rebuild_indexes(self) -> Damage | None:
+        """Make both indexes anew from the log file; says where the log itself is damaged, if it is."""
+        raise NotImplementedError
+
+    @property
+    def is_open(self) -> bool:
+        return self._file is not None
+
+    def release(self) -> None:
+        self._file = None
+
+    def remove(self) -> None:
+        """Delete the files; the log first, because an index without a log is recognised as a leftover."""
+        self._pool.forget(self)
+        for suffix in (LOG, INDEX, TIME_INDEX):
+            try:
+                self._files.remove(self.path + suffix)
+            except FileNotFoundError:
+                pass
+
+    def locate(self, offset: Offset) -> int:
+        """Where the first batch starts whose last offset is not before `offset`; the segment's size if none is."""
+        try:
+            return self._locate(offset)
+        except _WrongIndexError:
+            damage = self.rebuild_indexes()
+            if damage is not None:
+                raise CorruptLog(
+                    damage.reason, file=self.path + LOG, position=damage.position, offset=offset
+                ) from None
+            return self._locate(offset)
+
+    def _locate(self, offset: Offset) -> int:
+        entry = self.index.at_or_before(offset - self.base_offset)
+        if entry is None:
+            position = 0
+        else:
+            indexed, position = entry
+            if position >= self.size:
+                raise _WrongIndexError
+        while position < self.size:
+            chunk = self.file.pread(min(_WALK_CHUNK, self.size - position), position)
+            at, available = 0, len(chunk) - HEADER_SIZE
+            if available < 0:
+                raise self._corrupt("the file ends inside a batch header", position, offset)
+            while at <= available:
+                base, length, magic, last_delta = _WALK.unpack_from(chunk, at)
+                if entry is not None:
+                    if base + last_delta != self.base_offset + indexed or magic != MAGIC:
+                        raise _WrongIndexError
+                    entry = None
+                if magic != MAGIC or length < MIN_LENGTH:
+                    raise self._corrupt("what should be a batch header is none", position + at, offset)
+                if base + last_delta >= offset:
+                    return int(position + at)
+                at += length + LENGTH_END
+            position += at
+        return self.size
+
+    def end_of_whole_batches(self, start: int, max_bytes: int, limit: int, *, at_least_one: bool) -> int:
+        """The largest batch boundary up to `limit` with at most `max_bytes` from `start` (a batch start)."""
+        if start + max_bytes >= limit:
+            return limit
+        boundary = self.index.boundary_at_or_before(start + max_bytes)
+        if boundary > start:
+            if self._is_batch_start(boundary):
+                return boundary
+            self.rebuild_indexes()
+        position = start
+        while True:
+            header = self.file.pread(HEADER_SIZE, position)
+            length: int
+            _, length, magic, _ = _WALK.unpack_from(header)
+            if magic != MAGIC or length < MIN_LENGTH:
+                raise self._corrupt("what should be a batch header is none", position, -1)
+            end = position + length + LENGTH_END
+            if end > limit or (end - start > max_bytes and not (at_least_one and position == start)):
+                return position
+            position = end
+            if position - start >= max_bytes:
+                return position
+
+    def _is_batch_start(self, position: int) -> bool:
+        header = self.file.pread(HEADER_SIZE, position)
+        if len(header) < HEADER_SIZE:
+            return False
+        base, length, magic, _ = _WALK.unpack_from(header)
+        return magic == MAGIC and length >= MIN_LENGTH and bool(base >= self.base_offset)
+
+    def first_at_or_after(self, timestamp: TimestampMs, from_offset: Offset) -> TimestampOffset | None:
+        """The first record of the segment from `from_offset` on whose timestamp is not before `timestamp`."""
+        start = self.locate(max(from_offset, self.base_offset + self.times.before(timestamp)))
+        scan = BatchScan(self.file, start, self.size, verify=False)
+        for batch in scan:
+            if batch.header.max_timestamp < timestamp or batch.header.last_offset < from_offset:
+                continue
+            try:
+                records = decode(batch)
+            except CorruptBatch as error:
+                raise self._corrupt(str(error), batch.position, batch.header.base_offset) from None
+            for record in records:
+                if record.timestamp >= timestamp and record.offset >= from_offset:
+                    return TimestampOffset(record.timestamp, record.offset, batch.header.leader_epoch)
+        if scan.damage is not None:
+            raise self._corrupt(scan.damage.reason, scan.damage.position, from_offset)
+        return None
+
+    def _corrupt(self, reason: str, position: int, offset: Offset) -> CorruptLog:
+        return CorruptLog(reason, file=self.path + LOG, position=position, offset=offset)
+
+
+class SealedSegment(Segment):
+    """Immutable: batches from `base_offset` up to, not including, `end_offset`."""
+
+    __slots__ = ("_index", "_max_timestamp", "_spec", "_times", "end_offset")
+
+    def __init__(
+        self,
+        files: Files,
+        pool: HandlePool,
+        directory: str,
+        base_offset: Offset,
+        size: int,
+        end_offset: Offset,
+        spec: IndexSpec,
+    ) -> None:
+        super().__init__(files, pool, directory, base_offset, size)
+        self.end_offset = end_offset
+        self._spec = spec
+        self._index: OffsetIndexReader | None = None
+        self._times: TimeIndexReader | None = None
+        self._max_timestamp: TimestampMs | None = None
+
+    @property
+    def index(self) -> OffsetIndexReader:
+        if self._index is None:
+            self._index = OffsetIndexReader(self._map(INDEX, OFFSET_ENTRY_SIZE))
+        return self._index
+
+    @property
+    def times(self) -> TimeIndexReader:
+        if self._times is None:
+            self._times = TimeIndexReader(self._map(TIME_INDEX, TIME_ENTRY_SIZE))
+        return self._times
+
+    @property
+    def max_timestamp(self) -> TimestampMs:
+        """The largest timestamp of the segment: the time index closes with it."""
+        if self._max_timestamp is None:
+            last = self.times.last()
+            self._max_timestamp = last.timestamp if last else NO_TIMESTAMP
+        return self._max_timestamp
+
+    def rebuild_indexes(self) -> Damage | None:
+        indexes, damage = index_anew(self, self._spec.interval_bytes)
+        indexes.close()
+        self._index = self._times = self._max_timestamp = None
+        try:
+            indexes.save(self._files, self.path, anew=True)
+        except OSError as error:
+            raise storage_error(error, f"rebuild the indexes of {self.path}{LOG}") from error
+        return damage
+
+    def release(self) -> None:
+        super().release()
+        self._index = self._times = None
+
+    def open_indexes(self) -> list[File]:
+        return [self._files.open(self.path + suffix, writable=False) for suffix in (INDEX, TIME_INDEX)]
+
+    def _map(self, suffix: str, entry_size: int) -> memoryview:
+        path = self.path + suffix
+        _ = self.file  # the pool counts a segment by its log file
+        for attempt in (1, 2):
+            try:
+                stored = memoryview(self._files.open(path, writable=False).map())
+            except FileNotFoundError:
+                stored = None
+            except OSError as error:
+                raise storage_error(error, f"open {path}") from error
+            if stored is not None and len(stored) % entry_size == 0:
+                return stored
+            if attempt == 1:
+                self.rebuild_indexes()
+        raise CorruptLog("the index cannot be rebuilt", file=path, position=0, offset=self.base_offset)
+
+
+class SegmentIndexes:
+    """Both indexes of a segment that grows, and what they need to remember between batches."""
+
+    __slots__ = (
+        "_base_offset",
+        "_bytes_since_entry",
+        "_saved_offsets",
+        "_saved_times",
+        "max_timestamp",
+        "max_timestamp_offset",
+        "offsets",
+        "times",
+    )
+
+    def __init__(self, base_offset: Offset, offsets: bytes = b"", times: bytes = b"", size: int = 0) -> None:
+        self._base_offset = base_offset
+        self.offsets = OffsetIndexWriter(offsets)
+        self.times = TimeIndexWriter(times)
+        self._saved_offsets, self._saved_times = len(self.offsets), len(self.times)
+        last_entry, last_time = self.offsets.last(), self.times.last()
+        self._bytes_since_entry = size - (last_entry.position if last_entry else 0)
+        self.max_timestamp: TimestampMs = last_time.timestamp if last_time else NO_TIMESTAMP
+        self.max_timestamp_offset: Offset = base_offset + (last_time.relative_offset if last_time else 0)
+
+    def add(self, header: BatchHeader, base_offset: Offset, position: int, interval_bytes: int) -> None:
+        last_offset = base_offset + header.last_offset_delta
+        if header.max_timestamp > self.max_timestamp:
+            self.max_timestamp = header.max_timestamp
+            self.max_timestamp_offset = last_offset
+        if self._bytes_since_entry > interval_bytes:
+            self.offsets.append(last_offset - self._base_offset, position)
+            self.times.append(self.max_timestamp, self.max_timestamp_offset - self._base_offset)
+            self._bytes_since_entry = 0
+        self._bytes_since_entry += header.length + LENGTH_END
+
+    def close(self) -> None:
+        """Let the time index end with the largest timestamp, which is where readers look for it."""
+        self.times.append(self.max_timestamp, self.max_timestamp_offset - self._base_offset)
+
+    def is_full(self, max_bytes: int) -> bool:
+        return (len(self.offsets) + 1) * OFFSET_ENTRY_SIZE > max_bytes or (
+            len(self.times) + 2
+        ) * TIME_ENTRY_SIZE > max_bytes  # one more entry, and the closing one
+
+    def save(self, files: Files, path: str, *, anew: bool = False) -> list[File]:
+        """Write the entries that are not in the files yet; the caller syncs what is returned if it must last."""
+        if anew:
+            self._saved_offsets = self._saved_times = 0
+        saved = []
+        for suffix, entry_size, index, first in (
+            (INDEX, OFFSET_ENTRY_SIZE, self.offsets, self._saved_offsets),
+            (TIME_INDEX, TIME_ENTRY_SIZE, self.times, self._saved_times),
+        ):
+            file = files.open(path + suffix, create=True)
+            if first == 0:
+                file.truncate(0)
+            if len(index) > first:
+                file.pwrite(index.stored(first), first * entry_size)
+            saved.append(file)
+        self._saved_offsets, self._saved_times = len(self.offsets), len(self.times)
+        return saved
+
+
+def index_anew(segment: Segment, interval_bytes: int) -> tuple[SegmentIndexes, Damage | None]:
+    """The indexes of a segment from its batch headers, and where the log itself is damaged, if it is."""
+    indexes = SegmentIndexes(segment.base_offset)
+    scan = BatchScan(segment.file, 0, segment.size, verify=False)
+    for batch in scan:
+        indexes.add(batch.header, batch.header.base_offset, batch.position, interval_bytes)
+    return indexes, scan.damage
+
+
+class ActiveSegment(Segment):
+    """The segment that is appended to. One writer; readers see whole batches up to `size`.
+
+    `saved` is how many bytes of the index files a checkpoint vouches for; None: none, make them anew."""
+
+    _writable = True
+    __slots__ = ("_indexes", "_saved", "_spec", "created_ms", "end_offset")
+
+    def __init__(
+        self,
+        files: Files,
+        pool: HandlePool,
+        directory: str,
+        base_offset: Offset,
+        spec: IndexSpec,
+        *,
+        size: int = 0,
+        end_offset: Offset | None = None,
+        created_ms: TimestampMs,
+        saved: SavedIndexes | None = None,
+    ) -> None:
+        super().__init__(files, pool, directory, base_offset, size)
+        self.end_offset = base_offset if end_offset is None else end_offset
+        self.created_ms = created_ms
+        self._saved = saved
+        self._spec = spec
+        self._indexes = SegmentIndexes(base_offset) if size == 0 else None
+
+    @property
+    def directory(self) -> str:
+        return os.path.dirname(self.path)
+
+    @property
+    def indexes(self) -> SegmentIndexes:
+        """Loaded on first use, so that opening a thousand partitions reads no index."""
+        if self._indexes is None:
+            self._indexes = self._load_indexes()
+        return self._indexes
+
+    @property
+    def index(self) -> OffsetIndexWriter:
+        return self.indexes.offsets
+
+    @property
+    def times(self) -> TimeIndexWriter:
+        return self.indexes.times
+
+    @property
+    def max_timestamp(self) -> TimestampMs:
+        return self.indexes.max_timestamp
+
+    def write(self, data: memoryview) -> None:
+        """Put bytes behind the last batch. They do not belong to the segment before `appended` says so."""
+        self.file.pwrite(data, self.size)
+
+    def appended(self, header: BatchHeader, base_offset: Offset) -> None:
+        """The batch at the end of what was written is part of the segment now."""
+        self.indexes.add(header, base_offset, self.size, self._spec.interval_bytes)
+        self.size += header.length + LENGTH_END
+        self.end_offset = base_offset + header.last_offset_delta + 1
+
+    def drop_unfinished(self) -> None:
+        """Cut off what a failed write left behind the last batch."""
+        self.file.truncate(self.size)
+
+    def cut(self, position: int, end_offset: Offset) -> None:
+        """Forget everything from a batch start on; the indexes are made anew when they are needed."""
+        self.file.truncate(position)
+        self.size, self.end_offset = position, end_offset
+        self.rebuild_indexes()
+
+    def is_full(self, more_bytes: int, last_offset: Offset, max_bytes: int) -> bool:
+        return self.size > 0 and (
+            self.size + more_bytes > max_bytes
+            or last_offset - self.base_offset > MAX_POSITION
+            or self.indexes.is_full(self._spec.max_bytes)
+        )
+
+    def save_indexes(self) -> list[File]:
+        """Bring the index files up to date; the caller syncs what is returned before it vouches for them."""
+        self.indexes.close()
+        return self.indexes.save(self._files, self.path)
+
+    @property
+    def saved(self) -> SavedIndexes:
+        """What `save_indexes` has written."""
+        if self._indexes is None:
+            return self._saved or SavedIndexes(0, 0)
+        return SavedIndexes(len(self.index) * OFFSET_ENTRY_SIZE, len(self.times) * TIME_ENTRY_SIZE)
+
+    def seal(self) -> SealedSegment:
+        """The same segment, immutable. The log file's own durability is the log's business."""
+        self.save_indexes()
+        sealed = SealedSegment(
+            self._files, self._pool, self.directory, self.base_offset, self.size, self.end_offset, self._spec
+        )
+        self._pool.forget(self)
+        return sealed
+
+    def rebuild_indexes(self) -> Damage | None:
+        self._indexes, damage = index_anew(self, self._spec.interval_bytes)
+        return damage
+
+    def _load_indexes(self) -> SegmentIndexes:
+        """What the checkpoint vouches for, if it is there; else made anew from the log."""
+        if self._saved is not None:
+            offsets = self._read_prefix(INDEX, self._saved.offsets_bytes)
+            times = self._read_prefix(TIME_INDEX, self._saved.times_bytes)
+            if offsets is not None and times is not None:
+                return SegmentIndexes(self.base_offset, offsets, times, self.size)
+        return index_anew(self, self._spec.interval_bytes)[0]
+
+    def _read_prefix(self, suffix: str, size: int) -> bytes | None:
+        try:
+            content = self._files.open(self.path + suffix, writable=False).pread(size, 0)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise storage_error(error, f"read {self.path}{suffix}") from error
+        return content if len(content) == size else None

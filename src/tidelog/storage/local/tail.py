@@ -1,0 +1,93 @@
+"""The tail cache: the newest batches of every partition in memory, bounded over all of them together.
+
+Consumers that keep up read here and never touch a file. What was appended first goes first, whoever's it is, so a
+quiet partition cannot hold memory that a busy one needs.
+"""
+
+from bisect import bisect_right
+from collections import deque
+
+from tidelog.model import Offset
+from tidelog.records.batch import ReadBuffer
+
+_COPY_BELOW = 16 << 10
+_PLACE_BYTES = 64
+
+
+class TailCache:
+    """The budget that the tails share. Each batch is charged its size and a little for its place in the queue, so
+    that neither data nor bookkeeping can outgrow the capacity."""
+
+    __slots__ = ("_order", "capacity_bytes", "size_bytes")
+
+    def __init__(self, capacity_bytes: int) -> None:
+        self.capacity_bytes = capacity_bytes
+        self.size_bytes = 0
+        self._order: deque[Tail] = deque()
+
+    def added(self, tail: "Tail", size: int) -> None:
+        self._order.append(tail)
+        self.size_bytes += size + _PLACE_BYTES
+        while self.size_bytes > self.capacity_bytes:
+            self.size_bytes -= self._order.popleft().drop_oldest() + _PLACE_BYTES
+
+    def cleared(self, size: int) -> None:
+        """A tail gave up its data; its places in the queue find it empty when their turn comes."""
+        self.size_bytes -= size
+
+
+class Tail:
+    """The newest appends of one partition, without gaps, up to its end."""
+
+    __slots__ = ("_base_offsets", "_cache", "_first", "_views")
+
+    def __init__(self, cache: TailCache) -> None:
+        self._cache = cache
+        self._base_offsets: list[Offset] = []
+        self._views: list[ReadBuffer] = []
+        self._first = 0  # what stands before it was dropped; the lists are shortened now and then
+
+    def append(self, base_offset: Offset, batch: memoryview) -> None:
+        """Keep one batch. A view is kept without a copy when it is most of what it keeps alive."""
+        size = len(batch)
+        if size + _PLACE_BYTES > self._cache.capacity_bytes:
+            self.clear()
+            return
+        keep = batch if size >= _COPY_BELOW and 2 * size >= memoryview(batch.obj).nbytes else bytes(batch)
+        self._base_offsets.append(base_offset)
+        self._views.append(keep)
+        self._cache.added(self, size)
+
+    def read(self, offset: Offset, max_bytes: int, up_to: Offset, *, at_least_one: bool) -> list[ReadBuffer] | None:
+        """Whole batches from the one that holds `offset`, or None if it is not here any more."""
+        bases = self._base_offsets
+        at = bisect_right(bases, offset, self._first) - 1
+        if at < self._first:
+            return None
+        views = self._views
+        found: list[ReadBuffer] = []
+        while at < len(views) and bases[at] < up_to:
+            view = views[at]
+            max_bytes -= len(view)
+            if max_bytes < 0 and (found or not at_least_one):
+                break
+            found.append(view)
+            at += 1
+        return found
+
+    def drop_oldest(self) -> int:
+        """Its size; 0 if there is none."""
+        first = self._first
+        if first == len(self._views):
+            return 0
+        size = len(self._views[first])
+        self._views[first] = b""
+        self._first = first + 1
+        if self._first > 64 and 2 * self._first > len(self._views):
+            del self._views[: self._first], self._base_offsets[: self._first]
+            self._first = 0
+        return size
+
+    def clear(self) -> None:
+        self._cache.cleared(sum(map(len, self._views)))
+        self._views, self._base_offsets, self._first = [], [], 0
