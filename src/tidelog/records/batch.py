@@ -25,8 +25,16 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple, TypeAlias
 
-from tidelog.errors import CorruptBatch, InvalidRecord
-from tidelog.model import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs, TimestampType
+from tidelog.errors import CorruptBatch, InvalidRecord, RecordTooLarge
+from tidelog.model import (
+    NO_LEADER_EPOCH,
+    LeaderEpoch,
+    Offset,
+    ProducerEpoch,
+    ProducerId,
+    TimestampMs,
+    TimestampType,
+)
 from tidelog.records.crc import crc32c
 
 ReadBuffer: TypeAlias = bytes | bytearray | memoryview
@@ -39,13 +47,11 @@ LENGTH_END = 12  # the batch length counts the bytes after this position
 CRC_START = 21  # the CRC covers the bytes from here on
 MIN_LENGTH = HEADER_SIZE - LENGTH_END
 
-BASE_OFFSET_AND_LENGTH = Struct(">qi")
-_BASE_OFFSET = Struct(">q")
-_LEADER_EPOCH = Struct(">i")
+_PLACE = Struct(">qii")  # base offset, length, leader epoch
 _CRC = Struct(">I")
 _ATTRIBUTES = Struct(">h")
 _MAX_TIMESTAMP = Struct(">q")
-_LEADER_EPOCH_AT, _CRC_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 12, 17, 21, 35
+_CRC_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 17, 21, 35
 
 COMPRESSION_MASK = 0b111
 TIMESTAMP_TYPE_BIT = 1 << 3
@@ -54,6 +60,8 @@ CONTROL_BIT = 1 << 5
 DELETE_HORIZON_BIT = 1 << 6
 KNOWN_ATTRIBUTES = 0b111_1111
 HIGHEST_CODEC = 4
+_new_header = tuple.__new__  # `_make` without the count of the fields, which the struct guarantees
+_UNUSUAL_ATTRIBUTES = ~(COMPRESSION_MASK | TIMESTAMP_TYPE_BIT)
 
 
 class BatchHeader(NamedTuple):
@@ -134,9 +142,7 @@ def read_header(buffer: ReadBuffer, position: int = 0) -> BatchHeader:
     """The header at `position`, refused if it cannot be one or if the batch is not whole in the buffer."""
     available = len(buffer) - position
     if available < HEADER_SIZE:
-        raise CorruptBatch(
-            f"truncated batch: {available} bytes at position {position}, a header has {HEADER_SIZE}"
-        )
+        raise CorruptBatch(f"truncated batch: {available} bytes at position {position}, a header has {HEADER_SIZE}")
     header = BatchHeader._make(HEADER.unpack_from(buffer, position))
     if header.magic != MAGIC:
         raise CorruptBatch(
@@ -158,9 +164,7 @@ def check_integrity(buffer: memoryview, position: int, header: BatchHeader) -> N
     end = position + header.length + LENGTH_END
     actual = crc32c(buffer[position + CRC_START : end])
     if actual != header.crc:
-        raise CorruptBatch(
-            f"CRC mismatch at position {position}: stored {header.crc:#010x}, computed {actual:#010x}"
-        )
+        raise CorruptBatch(f"CRC mismatch at position {position}: stored {header.crc:#010x}, computed {actual:#010x}")
     if header.last_offset_delta < 0 or not 0 <= header.record_count <= header.last_offset_delta + 1:
         raise CorruptBatch(
             f"{header.record_count} records with last offset delta {header.last_offset_delta} at position {position}"
@@ -188,6 +192,69 @@ def check_produced(header: BatchHeader) -> None:
         raise InvalidRecord("a transactional batch without a producer id")
 
 
+def assemble(
+    payload: ReadBuffer,
+    *,
+    attributes: int,
+    record_count: int,
+    base_timestamp: TimestampMs,
+    max_timestamp: TimestampMs,
+    producer_id: ProducerId,
+    producer_epoch: ProducerEpoch,
+    base_sequence: int,
+    base_offset: Offset = 0,
+    leader_epoch: LeaderEpoch = NO_LEADER_EPOCH,
+) -> bytearray:
+    """A whole batch of records that are already encoded, and compressed as `attributes` say. It is the caller's."""
+    length = MIN_LENGTH + len(payload)
+    if length > 0x7FFF_FFFF:
+        raise RecordTooLarge(f"a batch of {length} bytes is over the format's limit of 2 GiB")
+    batch = bytearray(HEADER_SIZE)
+    HEADER.pack_into(
+        batch,
+        0,
+        base_offset,
+        length,
+        leader_epoch,
+        MAGIC,
+        0,
+        attributes,
+        record_count - 1,
+        base_timestamp,
+        max_timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        record_count,
+    )
+    batch += payload
+    _CRC.pack_into(batch, _CRC_AT, crc32c(memoryview(batch)[CRC_START:]))
+    return batch
+
+
+def read_produced(buffer: memoryview, position: int) -> BatchHeader:
+    """`read_header`, `check_integrity` and `check_produced` in one: the hot path accepts what is plainly right and
+    leaves it to those three to say what is wrong, or to accept what is rare."""
+    available = len(buffer) - position
+    if available >= HEADER_SIZE:
+        fields = HEADER.unpack_from(buffer, position)
+        _, length, _, magic, crc, attributes, last_delta, _, _, producer_id, producer_epoch, sequence, count = fields
+        if (
+            magic == MAGIC
+            and MIN_LENGTH <= length <= available - LENGTH_END
+            and crc32c(buffer[position + CRC_START : position + LENGTH_END + length]) == crc
+            and count == last_delta + 1 > 0
+            and attributes & _UNUSUAL_ATTRIBUTES == 0
+            and attributes & COMPRESSION_MASK <= HIGHEST_CODEC
+            and (producer_id < 0 or (producer_epoch >= 0 and sequence >= 0))
+        ):
+            return _new_header(BatchHeader, fields)
+    header = read_header(buffer, position)
+    check_integrity(buffer, position, header)
+    check_produced(header)
+    return header
+
+
 def iterate(buffer: ReadBuffer, *, verify: bool = True) -> Iterator[BatchView]:
     """The batches that stand one after another in `buffer`; raises CorruptBatch at the first that is not whole."""
     view = memoryview(buffer)
@@ -201,15 +268,12 @@ def iterate(buffer: ReadBuffer, *, verify: bool = True) -> Iterator[BatchView]:
         position = end
 
 
-def place(buffer: WriteBuffer, position: int, base_offset: Offset, leader_epoch: LeaderEpoch) -> None:
+def place(buffer: WriteBuffer, position: int, header: BatchHeader, base_offset: Offset, epoch: LeaderEpoch) -> None:
     """Write the two fields outside the CRC in place: where the batch stands in the log and who put it there."""
-    _BASE_OFFSET.pack_into(buffer, position, base_offset)
-    _LEADER_EPOCH.pack_into(buffer, position + _LEADER_EPOCH_AT, leader_epoch)
+    _PLACE.pack_into(buffer, position, base_offset, header.length, epoch)
 
 
-def stamp_append_time(
-    buffer: WriteBuffer, position: int, header: BatchHeader, now_ms: TimestampMs
-) -> BatchHeader:
+def stamp_append_time(buffer: WriteBuffer, position: int, header: BatchHeader, now_ms: TimestampMs) -> BatchHeader:
     """Turn the batch into one with LogAppendTime in place, without touching its records: readers of such a batch
     take the max timestamp for every record. The CRC is computed anew."""
     attributes = header.attributes | TIMESTAMP_TYPE_BIT

@@ -101,16 +101,13 @@ class GroupCommit:
                 jobs.append((log, job))
             else:
                 self._settle(log, log.fault)
-        if jobs:
-            self._executor.submit(self._work, jobs)
-        else:
+        if not jobs:
             self._next()
-
-    def _work(self, jobs: list[tuple[LocalLog, FlushJob]]) -> None:
-        try:
-            self._way.run([job for _, job in jobs])
-        finally:
-            self._loop.call_soon_threadsafe(self._done, jobs)
+            return
+        running = self._executor.submit(self._way.run, [job for _, job in jobs])
+        for _, job in jobs:
+            job.running = running
+        running.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._done, jobs))
 
     def _done(self, jobs: list[tuple[LocalLog, FlushJob]]) -> None:
         for log, job in jobs:

@@ -4,8 +4,8 @@ The log's owner makes a `FlushJob` (`LocalLog.begin_flush`), some thread runs it
 (`LocalLog.end_flush`). A job only calls the file system; it never touches the log's state.
 """
 
-from dataclasses import dataclass, field
-from threading import Event
+from concurrent.futures import Future
+from dataclasses import dataclass
 
 from tidelog.errors import StorageError
 from tidelog.model import Offset
@@ -25,7 +25,8 @@ class FlushJob:
     rewrite: list[tuple[File, int, int]]
     """Ranges to write again first: after a failed sync the system may have dropped the pages and forgotten it."""
     error: StorageError | None = None
-    finished: Event = field(default_factory=Event)
+    running: Future[None] | None = None
+    """Where it runs, if that is another thread."""
 
     def run(self, files: Files) -> None:
         """Carry the job out; what fails is kept in `error`."""
@@ -45,8 +46,6 @@ class FlushJob:
                     write_checkpoint(files, self.directory, self.checkpoint)
                 except OSError:
                     self.checkpoint = None
-        finally:
-            self.finished.set()
 
 
 def finish_together(files: Files, filesystem: str, jobs: list[FlushJob]) -> None:
@@ -60,8 +59,6 @@ def finish_together(files: Files, filesystem: str, jobs: list[FlushJob]) -> None
         except OSError:
             for job in checkpointing:
                 job.checkpoint = None
-    for job in jobs:
-        job.finished.set()
 
 
 def _write_again(file: File, start: int, end: int) -> None:

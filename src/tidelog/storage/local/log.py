@@ -7,6 +7,7 @@ separate step (`begin_flush` .. `end_flush`) that the commit (`commit.py`) runs 
 
 from bisect import bisect_right
 from collections.abc import Generator
+from concurrent.futures import wait
 from typing import Any, NamedTuple, Protocol
 
 from tidelog.errors import InvalidRecord, LogClosed, OffsetOutOfRange, RecordTooLarge, StorageError
@@ -16,10 +17,8 @@ from tidelog.records.batch import (
     LENGTH_END,
     BatchHeader,
     WriteBuffer,
-    check_integrity,
-    check_produced,
     place,
-    read_header,
+    read_produced,
     stamp_append_time,
 )
 from tidelog.settings import UNLIMITED, FlushPolicy, LogSettings
@@ -132,11 +131,12 @@ class LocalLog:
         self._durable = min(recovered.checkpoint.offset, self._end)
         self._tail = Tail(shared.tails)
         self._unsynced: list[tuple[Segment, int]] = self._since_checkpoint()
-        self._names_changed = bool(recovered.report.rebuilt)
+        self._names_changed = not recovered.report.clean
         self._messages_unflushed = 0
         self._unfinished_write = False
         self._closed = False
-        self._fault: Exception | None = None
+        self._fault: StorageError | None = None
+        self._blocked = False  # one of the three above
         self._flush: FlushJob | None = None
         self._flush_end: tuple[Offset, int] = (0, 0)
 
@@ -153,7 +153,7 @@ class LocalLog:
         return self._durable
 
     @property
-    def fault(self) -> Exception | None:
+    def fault(self) -> StorageError | None:
         """Why the log takes no appends, while a failed sync is not made good."""
         return self._fault
 
@@ -172,20 +172,19 @@ class LocalLog:
         durable: bool,
         stamp: bool = False,
     ) -> LocalAppend:
-        if self._closed or self._fault is not None or self._unfinished_write:
+        if self._blocked:
             self._make_good()
         view = memoryview(batches)
         headers = self._checked(view)
-        first = headers[0]
-        if first.producer_id >= 0:
-            earlier = self._producers.check(first)
+        if headers[0].producer_id >= 0:
+            earlier = self._producers.check(headers[0])
             if earlier is not None:
                 waiter = self._promise(earlier.last_offset + 1) if durable else None
                 return LocalAppend(earlier.base_offset, earlier.last_offset, now_ms, waiter, duplicate=True)
-        base_offset = self._end
-        position, offset = 0, base_offset
+        base_offset = offset = self._end
+        position = 0
         for number, header in enumerate(headers):
-            place(view, position, offset, leader_epoch)
+            place(view, position, header, offset, leader_epoch)
             if stamp:
                 headers[number] = stamp_append_time(view, position, header, now_ms)
             position += header.length + LENGTH_END
@@ -194,12 +193,13 @@ class LocalLog:
         if active.is_full(position, offset - 1, self.settings.segment_bytes) or self._is_aged(now_ms):
             active = self._roll(now_ms)
         try:
-            active.write(view)
+            active.write(view, headers)
         except OSError as error:
-            self._unfinished_write = True
+            self._unfinished_write = self._blocked = True
             self._try_to_drop_unfinished()
             raise storage_error(error, f"append to {self.partition}") from error
-        self._appended(headers, view, now_ms)
+        self._end = offset
+        self._remember(headers, view, base_offset, now_ms)
         return LocalAppend(base_offset, offset - 1, now_ms, self._after_append(durable, offset - base_offset))
 
     def _checked(self, view: memoryview) -> list[BatchHeader]:
@@ -208,9 +208,7 @@ class LocalLog:
         position, size = 0, len(view)
         max_bytes = self.settings.max_message_bytes
         while position < size:
-            header = read_header(view, position)
-            check_integrity(view, position, header)
-            check_produced(header)
+            header = read_produced(view, position)
             batch_size = header.length + LENGTH_END
             if batch_size > max_bytes and not header.attributes & CONTROL_BIT:
                 raise RecordTooLarge(f"a batch of {batch_size} bytes; {self.partition} takes at most {max_bytes}")
@@ -224,18 +222,16 @@ class LocalLog:
             )
         return headers
 
-    def _appended(self, headers: list[BatchHeader], view: memoryview, now_ms: TimestampMs) -> None:
-        active, tail, position = self._active, self._tail, 0
-        offset = self._end
+    def _remember(self, headers: list[BatchHeader], view: memoryview, offset: Offset, now_ms: TimestampMs) -> None:
+        """What was appended, for idempotent producers and for readers at the tail."""
+        position = 0
         for header in headers:
-            active.appended(header, offset)
             if header.producer_id >= 0:
                 self._producers.update(header, offset, now_ms)
             size = header.length + LENGTH_END
-            tail.append(offset, view if size == len(view) else view[position : position + size])
+            self._tail.append(offset, view if len(headers) == 1 else view[position : position + size])
             position += size
             offset += header.last_offset_delta + 1
-        self._end = offset
 
     def _after_append(self, durable: bool, count: int) -> Waiter | None:
         policy = self.settings.flush
@@ -270,6 +266,7 @@ class LocalLog:
         except (OSError, StorageError):
             return False
         self._unfinished_write = False
+        self._blocked = self._closed or self._fault is not None
         return True
 
     def _is_aged(self, now_ms: TimestampMs) -> bool:
@@ -391,13 +388,21 @@ class LocalLog:
         self._producers.cut(end)
         # What the checkpoint vouches for is cut: it must not be believed from here on.
         if self._checkpoint.offset > end:
-            self._write_checkpoint(Checkpoint(start_offset=self._start))
+            self._write_checkpoint(
+                Checkpoint(
+                    start_offset=self._start,
+                    offset=target.base_offset,
+                    segment=target.base_offset,
+                    producers=self._producers.to_rows(),
+                )
+            )
         kept = self._sealed if target is self._active else self._sealed[:number]
         try:
             for segment in reversed(self._segments()):  # newest first, so that a crash in between leaves no gap
                 if segment is target:
                     break
                 segment.remove()
+            self._files.sync_directory(self.directory)
             self._pool.forget(target)
             self._active = ActiveSegment(
                 self._files,
@@ -498,9 +503,11 @@ class LocalLog:
         self._flush = None
         if job.error is not None:
             self._fault = job.error
-            self._names_changed = True
+            self._blocked = self._names_changed = True
             return
-        self._fault = None
+        if self._fault is not None:
+            self._fault = None
+            self._blocked = self._closed or self._unfinished_write
         self._durable = max(self._durable, job.up_to)
         base_offset, position = self._flush_end
         still: list[tuple[Segment, int]] = []
@@ -541,7 +548,7 @@ class LocalLog:
 
     def abandon(self) -> None:
         """Let go of the files without another word to the disk."""
-        self._closed = True
+        self._closed = self._blocked = True
         for segment in self._segments():
             self._pool.forget(segment)
         self._tail.clear()
@@ -549,7 +556,8 @@ class LocalLog:
     def _finish_flush(self) -> None:
         """Wait for a flush under way, so that nothing else writes to this directory."""
         if self._flush is not None:
-            self._flush.finished.wait()
+            if self._flush.running is not None:
+                wait([self._flush.running])
             self.end_flush(self._flush)
 
     def _checkpoint_now(self) -> Checkpoint:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tidelog.model import Offset, TimestampMs
-from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
+from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint, write_checkpoint
 from tidelog.storage.local.files import TEMPORARY, Entry, Files
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.producers import Producers
@@ -76,11 +76,13 @@ class Recovery:
     def run(self) -> Recovered:
         entries = self._files.list(self._directory, sizes=LOG)
         names = {entry.name for entry in entries}
-        checkpoint = self._checkpoint(names)
+        known = self._checkpoint(names)
+        checkpoint = known or Checkpoint(created_ms=self._now_ms)
         sizes = self._segments(entries, checkpoint.start_offset)
         if not sizes:
             return self._empty(checkpoint)
         bases = sorted(sizes)
+        gaps_are_legal = known is None  # as compaction makes them; what was never vouched for may have lost something
         trusted = [base for base in bases if base < checkpoint.segment]
         to_scan = bases[len(trusted) :]
         if to_scan[:1] != [checkpoint.segment] or sizes[checkpoint.segment] < checkpoint.position:
@@ -91,22 +93,22 @@ class Recovery:
                     f"but the file is missing or too short; everything is read again"
                 )
             checkpoint = Checkpoint(start_offset=checkpoint.start_offset, segment=bases[0], offset=bases[0])
-            trusted, to_scan = [], bases
+            trusted, to_scan, gaps_are_legal = [], bases, True
         sealed = [self._sealed(base, sizes[base], end) for base, end in zip(trusted, bases[1:], strict=False)]
         for segment in sealed:
             self._check_indexes(segment, names)
         producers = checkpoint.known_producers()
-        active = self._scan(to_scan, sizes, checkpoint, producers, sealed)
+        active = self._scan(to_scan, sizes, checkpoint, producers, sealed, gaps_are_legal=gaps_are_legal)
         start_offset = max(checkpoint.start_offset, sealed[0].base_offset if sealed else active.base_offset)
         return Recovered(min(start_offset, active.end_offset), sealed, active, producers, checkpoint, self._report)
 
-    def _checkpoint(self, names: set[str]) -> Checkpoint:
-        if CHECKPOINT in names:
-            checkpoint = read_checkpoint(self._files, self._directory)
-            if checkpoint is not None:
-                return checkpoint
+    def _checkpoint(self, names: set[str]) -> Checkpoint | None:
+        if CHECKPOINT not in names:
+            return None
+        checkpoint = read_checkpoint(self._files, self._directory)
+        if checkpoint is None:
             self._report.lost.append(f"{CHECKPOINT}: damaged; everything is read again")
-        return Checkpoint(created_ms=self._now_ms)
+        return checkpoint
 
     def _segments(self, entries: list[Entry], start_offset: Offset) -> dict[Offset, int]:
         """Sizes of the log files by base offset, after removing what a crash left over."""
@@ -137,10 +139,15 @@ class Recovery:
             self._report.lost.append(f"{self._name(checkpoint.segment)}: all segments are missing")
         active = ActiveSegment(self._files, self._pool, self._directory, base, self._spec, created_ms=self._now_ms)
         self._files.open(active.path + LOG, create=True).truncate(0)
-        self._files.sync_directory(self._directory)
-        return Recovered(
-            base, [], active, checkpoint.known_producers(), self._at(active, checkpoint, base), self._report
+        checkpoint = Checkpoint(
+            start_offset=base,
+            offset=base,
+            segment=base,
+            created_ms=self._now_ms,
+            producers=checkpoint.producers,
         )
+        write_checkpoint(self._files, self._directory, checkpoint)
+        return Recovered(base, [], active, checkpoint.known_producers(), checkpoint, self._report)
 
     def _scan(
         self,
@@ -149,6 +156,8 @@ class Recovery:
         checkpoint: Checkpoint,
         producers: Producers,
         sealed: list[SealedSegment],
+        *,
+        gaps_are_legal: bool,
     ) -> ActiveSegment:
         """Read what the checkpoint does not vouch for; the last segment that is left is the active one."""
         active = self._first_to_scan(checkpoint)
@@ -159,12 +168,15 @@ class Recovery:
                 )
             damage = self._extend(active, sizes[base], producers)
             following = bases[number + 1 :]
-            if damage is None and following and following[0] < active.end_offset:
-                damage = Damage(active.size, f"the next segment starts at {following[0]}, inside this one")
+            if damage is None and following and following[0] != active.end_offset:
+                if following[0] < active.end_offset or not gaps_are_legal:
+                    damage = Damage(active.size, f"the next segment starts at offset {following[0]}")
+                else:
+                    self._report.lost.append(f"offsets {active.end_offset} to {following[0] - 1} are missing")
             if damage is not None:
                 self._cut(active, sizes[base], damage)
                 for unreachable in following:
-                    self._set_aside(unreachable)
+                    self._set_aside(unreachable, sizes[unreachable])
                 break
             if following:
                 sealed.append(active.seal())
@@ -207,9 +219,14 @@ class Recovery:
             )
             active.drop_unfinished()
 
-    def _set_aside(self, base: Offset) -> None:
+    def _set_aside(self, base: Offset, size: int) -> None:
         """A segment cannot follow a log that ends before it. It was not promised, but it is not ours to delete."""
-        name = segment_name(base, LOG)
+        for suffix in (INDEX, TIME_INDEX):
+            self._remove(segment_name(base, suffix))
+        name = self._name(base)
+        if size == 0:
+            self._remove(name)
+            return
         self._report.cut.append(f"{name}: set aside as {name}{UNREACHABLE}, because the log ends before it")
         self._files.rename(f"{self._directory}/{name}", f"{self._directory}/{name}{UNREACHABLE}")
 
@@ -221,15 +238,6 @@ class Recovery:
             return
         segment.rebuild_indexes()
         self._report.rebuilt.append(self._name(segment.base_offset))
-
-    def _at(self, active: ActiveSegment, checkpoint: Checkpoint, start_offset: Offset) -> Checkpoint:
-        return Checkpoint(
-            start_offset=start_offset,
-            offset=active.end_offset,
-            segment=active.base_offset,
-            created_ms=active.created_ms,
-            producers=checkpoint.producers,
-        )
 
     def _remove(self, name: str) -> None:
         try:

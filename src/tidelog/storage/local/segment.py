@@ -251,7 +251,7 @@ class SealedSegment(Segment):
         return self._max_timestamp
 
     def rebuild_indexes(self) -> Damage | None:
-        indexes, damage = index_anew(self, self._spec.interval_bytes)
+        indexes, damage = index_anew(self, self._spec)
         indexes.close()
         self._index = self._times = self._max_timestamp = None
         try:
@@ -292,6 +292,7 @@ class SegmentIndexes:
         "_bytes_since_entry",
         "_saved_offsets",
         "_saved_times",
+        "full",
         "max_timestamp",
         "max_timestamp_offset",
         "offsets",
@@ -307,26 +308,29 @@ class SegmentIndexes:
         self._bytes_since_entry = size - (last_entry.position if last_entry else 0)
         self.max_timestamp: TimestampMs = last_time.timestamp if last_time else NO_TIMESTAMP
         self.max_timestamp_offset: Offset = base_offset + (last_time.relative_offset if last_time else 0)
+        self.full = False  # found out with the next entry
 
-    def add(self, header: BatchHeader, base_offset: Offset, position: int, interval_bytes: int) -> None:
-        last_offset = base_offset + header.last_offset_delta
+    def add(self, header: BatchHeader, last_offset: Offset, position: int, spec: IndexSpec) -> None:
+        """Take a batch into account that stands at `position`."""
         if header.max_timestamp > self.max_timestamp:
             self.max_timestamp = header.max_timestamp
             self.max_timestamp_offset = last_offset
-        if self._bytes_since_entry > interval_bytes:
+        if self._bytes_since_entry > spec.interval_bytes:
             self.offsets.append(last_offset - self._base_offset, position)
             self.times.append(self.max_timestamp, self.max_timestamp_offset - self._base_offset)
             self._bytes_since_entry = 0
+            self._look_for_room(spec.max_bytes)
         self._bytes_since_entry += header.length + LENGTH_END
 
     def close(self) -> None:
         """Let the time index end with the largest timestamp, which is where readers look for it."""
         self.times.append(self.max_timestamp, self.max_timestamp_offset - self._base_offset)
 
-    def is_full(self, max_bytes: int) -> bool:
-        return (len(self.offsets) + 1) * OFFSET_ENTRY_SIZE > max_bytes or (
-            len(self.times) + 2
-        ) * TIME_ENTRY_SIZE > max_bytes  # one more entry, and the closing one
+    def _look_for_room(self, max_bytes: int) -> None:
+        """Full when one more entry, and the closing one, would not fit."""
+        offsets_bytes = (len(self.offsets) + 1) * OFFSET_ENTRY_SIZE
+        times_bytes = (len(self.times) + 2) * TIME_ENTRY_SIZE
+        self.full = max(offsets_bytes, times_bytes) > max_bytes
 
     def save(self, files: Files, path: str, *, anew: bool = False) -> list[File]:
         """Write the entries that are not in the files yet; the caller syncs what is returned if it must last."""
@@ -347,12 +351,12 @@ class SegmentIndexes:
         return saved
 
 
-def index_anew(segment: Segment, interval_bytes: int) -> tuple[SegmentIndexes, Damage | None]:
+def index_anew(segment: Segment, spec: IndexSpec) -> tuple[SegmentIndexes, Damage | None]:
     """The indexes of a segment from its batch headers, and where the log itself is damaged, if it is."""
     indexes = SegmentIndexes(segment.base_offset)
     scan = BatchScan(segment.file, 0, segment.size, verify=False)
     for batch in scan:
-        indexes.add(batch.header, batch.header.base_offset, batch.position, interval_bytes)
+        indexes.add(batch.header, batch.header.last_offset, batch.position, spec)
     return indexes, scan.damage
 
 
@@ -407,31 +411,38 @@ class ActiveSegment(Segment):
     def max_timestamp(self) -> TimestampMs:
         return self.indexes.max_timestamp
 
-    def write(self, data: memoryview) -> None:
-        """Put bytes behind the last batch. They do not belong to the segment before `appended` says so."""
-        self.file.pwrite(data, self.size)
+    def write(self, data: memoryview, headers: list[BatchHeader]) -> None:
+        """Append whole batches with one call to the disk. If that fails nothing of them belongs to the segment, but
+        bytes may stand behind its end: `drop_unfinished`."""
+        (self._file or self.file).pwrite(data, self.size)
+        self.recently_used = True
+        for header in headers:
+            self.appended(header, self.end_offset)
 
     def appended(self, header: BatchHeader, base_offset: Offset) -> None:
-        """The batch at the end of what was written is part of the segment now."""
-        self.indexes.add(header, base_offset, self.size, self._spec.interval_bytes)
-        self.size += header.length + LENGTH_END
-        self.end_offset = base_offset + header.last_offset_delta + 1
+        """The batch that stands at the segment's end is part of it now."""
+        last_offset = base_offset + header.last_offset_delta
+        size = self.size
+        (self._indexes or self.indexes).add(header, last_offset, size, self._spec)
+        self.size = size + header.length + LENGTH_END
+        self.end_offset = last_offset + 1
 
     def drop_unfinished(self) -> None:
-        """Cut off what a failed write left behind the last batch."""
+        """Cut off what stands behind the last batch, durably: else it could come back behind the next one."""
         self.file.truncate(self.size)
+        self.file.sync()
 
     def cut(self, position: int, end_offset: Offset) -> None:
-        """Forget everything from a batch start on; the indexes are made anew when they are needed."""
-        self.file.truncate(position)
+        """Forget everything from a batch start on, durably."""
         self.size, self.end_offset = position, end_offset
+        self.drop_unfinished()
         self.rebuild_indexes()
 
     def is_full(self, more_bytes: int, last_offset: Offset, max_bytes: int) -> bool:
         return self.size > 0 and (
             self.size + more_bytes > max_bytes
             or last_offset - self.base_offset > MAX_POSITION
-            or self.indexes.is_full(self._spec.max_bytes)
+            or (self._indexes or self.indexes).full
         )
 
     def save_indexes(self) -> list[File]:
@@ -456,7 +467,7 @@ class ActiveSegment(Segment):
         return sealed
 
     def rebuild_indexes(self) -> Damage | None:
-        self._indexes, damage = index_anew(self, self._spec.interval_bytes)
+        self._indexes, damage = index_anew(self, self._spec)
         return damage
 
     def _load_indexes(self) -> SegmentIndexes:
@@ -466,7 +477,7 @@ class ActiveSegment(Segment):
             times = self._read_prefix(TIME_INDEX, self._saved.times_bytes)
             if offsets is not None and times is not None:
                 return SegmentIndexes(self.base_offset, offsets, times, self.size)
-        return index_anew(self, self._spec.interval_bytes)[0]
+        return index_anew(self, self._spec)[0]
 
     def _read_prefix(self, suffix: str, size: int) -> bytes | None:
         try:

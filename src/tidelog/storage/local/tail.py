@@ -27,9 +27,10 @@ class TailCache:
 
     def added(self, tail: "Tail", size: int) -> None:
         self._order.append(tail)
-        self.size_bytes += size + _PLACE_BYTES
-        while self.size_bytes > self.capacity_bytes:
-            self.size_bytes -= self._order.popleft().drop_oldest() + _PLACE_BYTES
+        size_bytes = self.size_bytes + size + _PLACE_BYTES
+        while size_bytes > self.capacity_bytes:
+            size_bytes -= self._order.popleft().drop_oldest() + _PLACE_BYTES
+        self.size_bytes = size_bytes
 
     def cleared(self, size: int) -> None:
         """A tail gave up its data; its places in the queue find it empty when their turn comes."""
@@ -53,9 +54,11 @@ class Tail:
         if size + _PLACE_BYTES > self._cache.capacity_bytes:
             self.clear()
             return
-        keep = batch if size >= _COPY_BELOW and 2 * size >= memoryview(batch.obj).nbytes else bytes(batch)
         self._base_offsets.append(base_offset)
-        self._views.append(keep)
+        if size < _COPY_BELOW or 2 * size < memoryview(batch.obj).nbytes:
+            self._views.append(bytes(batch))
+        else:
+            self._views.append(batch)
         self._cache.added(self, size)
 
     def read(self, offset: Offset, max_bytes: int, up_to: Offset, *, at_least_one: bool) -> list[ReadBuffer] | None:

@@ -1,0 +1,461 @@
+"""Checking a partition's files against themselves and each other: a generator of findings, for tools, jobs and tests.
+
+What is checked, and what counts as an error:
+
+    log file      every batch: length, magic, CRC, counts, offsets that follow one another; `deep`: its records decode
+    between them  offsets without holes
+    .index        every entry names a batch start and that batch's last offset; entries grow
+    .timeindex    every entry is the largest timestamp up to its offset; entries grow; the last one of a sealed
+                  segment is the largest of all
+    checkpoint    readable; its segment, position, offsets and producers agree with the log
+
+The checkpoint says what must be right. Behind it, an index that is missing or wrong is only a note, because opening
+the log makes it anew, and a torn tail is only a note while somebody holds the directory's lock and may be writing it.
+
+A hole in the offsets is an error unless the log was compacted. Whether it was is for the caller to say (`compacted`);
+otherwise a batch that has fewer records than offsets gives it away.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Iterator
+from enum import StrEnum
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
+
+from tidelog.errors import InvalidInput, StorageError
+from tidelog.model import Offset, ProducerId
+from tidelog.records.batch import BatchHeader, BatchView
+from tidelog.records.record import decode
+from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
+from tidelog.storage.local.files import TEMPORARY, Files, storage_error
+from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
+from tidelog.storage.local.inspect import (
+    DamagedRange,
+    OffsetIndexCheck,
+    PartitionFiles,
+    SegmentPart,
+    TimeIndexCheck,
+    WrongEntry,
+    list_partition,
+    log_name,
+    walk_segment,
+)
+from tidelog.storage.local.recovery import UNREACHABLE
+from tidelog.storage.local.segment import INDEX, TIME_INDEX, segment_name
+
+CUT = ".cut"  # bytes that a repair took out of the log
+_EVERYTHING = 1 << 62
+T = TypeVar("T")
+
+
+class Severity(StrEnum):
+    ERROR = "error"
+    NOTE = "note"
+
+
+class Kind(StrEnum):
+    DAMAGE = "damage"  # bytes that are not valid batches
+    TORN_TAIL = "torn-tail"  # the same at the log's end, as a crash leaves them
+    ORDER = "order"  # a valid batch with a wrong offset
+    GAP = "gap"
+    RECORDS = "records"  # a batch with a right CRC whose records do not decode
+    EPOCH = "epoch"
+    INDEX = "index"
+    CHECKPOINT = "checkpoint"
+    LEFTOVER = "leftover"  # removed when the log is opened
+    SET_ASIDE = "set-aside"  # data that a recovery or a repair took out of the log
+    UNKNOWN_FILE = "unknown-file"
+    UNREADABLE = "unreadable"
+
+
+class Finding(NamedTuple):
+    severity: Severity
+    kind: Kind
+    path: str
+    what: str
+    position: int | None = None
+    offset: Offset | None = None
+    size: int | None = None
+    """How many bytes are concerned, where that can be said."""
+    segment: Offset | None = None
+
+    @property
+    def is_error(self) -> bool:
+        return self.severity is Severity.ERROR
+
+
+class Tally(NamedTuple):
+    segments: int
+    batches: int
+    records: int
+    size_bytes: int
+
+
+class _Gap(NamedTuple):
+    segment: Offset
+    position: int
+    start: Offset
+    end: Offset
+
+
+class PartitionCheck:
+    """One run over one partition's directory; iterate it for the findings. `in_use`: somebody holds the lock."""
+
+    def __init__(
+        self,
+        files: Files,
+        directory: str,
+        *,
+        in_use: bool = False,
+        deep: bool = False,
+        compacted: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        self._files = files
+        self._directory = directory
+        self._in_use = in_use
+        self._deep = deep
+        self._compacted = compacted
+        self._progress = progress
+        self._remembered: dict[Offset, tuple[ProducerId, int, int, Offset]] = {}
+        self._gaps: list[_Gap] = []
+        self._expected: Offset | None = None  # None: behind damage, where any later offset may follow
+        self._leader_epoch = -1
+        self._segments = self._batches = self._records = self._bytes = 0
+        self.listing = PartitionFiles(directory)
+        self.stored_checkpoint: Checkpoint | None = None
+        self.checkpoint: Checkpoint | None = None
+        """The same, as far as it can be believed."""
+        self.end_offset: Offset = 0
+        """The offset after the last good batch, when the check is through."""
+
+    @property
+    def tally(self) -> Tally:
+        return Tally(self._segments, self._batches, self._records, self._bytes)
+
+    def __iter__(self) -> Iterator[Finding]:
+        # The checkpoint first: what is listed after it can only be newer than what it vouches for.
+        unreadable = list(self._read_checkpoint())
+        self.listing = list_partition(self._files, self._directory)
+        yield from unreadable
+        yield from self._check_checkpoint()
+        for base, following in _with_next(self.listing.segments):
+            try:
+                yield from self._check_segment(base, following)
+            except FileNotFoundError:
+                if self._in_use:
+                    yield self._note(Kind.LEFTOVER, log_name(base), "was deleted while it was being checked")
+                else:
+                    yield self._error(Kind.UNREADABLE, log_name(base), "disappeared", segment=base)
+            except (OSError, StorageError) as error:
+                reason = str(storage_error(error, "read it")) if isinstance(error, OSError) else str(error)
+                yield self._error(Kind.UNREADABLE, log_name(base), reason, segment=base)
+                self._expected = None
+        yield from self._judge_gaps()
+        if self.checkpoint is not None and self.checkpoint.start_offset > self.end_offset:
+            start = self.checkpoint.start_offset
+            yield self._wrong_checkpoint(f"starts the log at {start}, but it ends at {self.end_offset}", start)
+        yield from self._leftovers()
+
+    # The checkpoint
+
+    def _read_checkpoint(self) -> Iterator[Finding]:
+        try:
+            self.checkpoint = self.stored_checkpoint = read_checkpoint(self._files, self._directory)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            yield self._error(Kind.UNREADABLE, CHECKPOINT, str(storage_error(error, "read it")))
+            return
+        if self.checkpoint is None:
+            yield self._wrong_checkpoint(
+                "its checksum is wrong or its version unknown; opening the log would read all of it", None
+            )
+
+    def _check_checkpoint(self) -> Iterator[Finding]:
+        """What can be said before the log is read."""
+        at, segments = self.checkpoint, self.listing.segments
+        if at is None:
+            if segments and not self.listing.has_checkpoint:
+                yield self._note(Kind.CHECKPOINT, CHECKPOINT, "there is none; opening the log reads all of it")
+            return
+        first = next(iter(segments), None)
+        if first is not None and at.start_offset < first and not self._in_use:
+            what = f"the log starts at offset {at.start_offset}, but its first segment at {first}"
+            yield self._error(Kind.GAP, log_name(first), what, position=0, offset=at.start_offset)
+        size = segments.get(at.segment)
+        if size is None or size < at.position:
+            if at.offset or at.position:
+                found = "is missing" if size is None else f"has {size}"
+                yield self._wrong_checkpoint(
+                    f"vouches for {at.position} bytes of {log_name(at.segment)}, up to offset {at.offset}, "
+                    f"but the file {found}: durable records are lost",
+                    at.offset,
+                )
+            self.checkpoint = None
+            return
+        for producer_id, producer in at.known_producers():
+            for batch in producer.batches:
+                remembered = (producer_id, producer.epoch, batch.base_sequence, batch.last_offset)
+                self._remembered[batch.base_offset] = remembered
+                if batch.last_offset >= at.offset:
+                    yield self._wrong_checkpoint(
+                        f"remembers offset {batch.last_offset} of producer {producer_id}, but ends at {at.offset}",
+                        batch.last_offset,
+                    )
+
+    def _check_remembered(self, header: BatchHeader) -> Iterator[Finding]:
+        remembered = self._remembered.get(header.base_offset)
+        stored = (header.producer_id, header.producer_epoch, header.base_sequence, header.last_offset)
+        if remembered is not None and remembered != stored:
+            yield self._wrong_checkpoint(
+                f"remembers a batch of producer {remembered[0]} at offset {header.base_offset}, "
+                f"where the log has another",
+                header.base_offset,
+            )
+
+    def _check_boundary(self, base: Offset, part: SegmentPart | None, size: int) -> Iterator[Finding]:
+        """The checkpoint's position must be a batch boundary, with the checkpoint's offset. `part` None: the end."""
+        at = self.checkpoint
+        if at is None or at.segment != base:
+            return
+        start = part.position if part is not None else size
+        if start == at.position:
+            if self._expected is not None and self._expected != at.offset:
+                yield self._wrong_checkpoint(
+                    f"says offset {at.offset} for position {at.position} of {log_name(base)}, "
+                    f"but the log is at {self._expected} there",
+                    at.offset,
+                )
+        elif isinstance(part, BatchView) and start < at.position < start + part.header.size:
+            yield self._wrong_checkpoint(
+                f"names position {at.position} of {log_name(base)}, inside the batch at {start}", at.offset
+            )
+
+    def _vouched(self, base: Offset) -> tuple[int, int, int]:
+        """How many bytes of a segment's log, index and time index must be right."""
+        at = self.checkpoint
+        if at is None or base > at.segment:
+            return 0, 0, 0
+        if base < at.segment:
+            return _EVERYTHING, _EVERYTHING, _EVERYTHING
+        return at.position, at.index_bytes, at.time_index_bytes
+
+    # Log files
+
+    def _check_segment(self, base: Offset, following: Offset | None) -> Iterator[Finding]:
+        name, size = log_name(base), self.listing.segments[base]
+        file = self._files.open(self.listing.path(name), writable=False)
+        self._segments += 1
+        yield from self._check_start(name, base)
+        _, index_bytes, time_bytes = self._vouched(base)
+        offsets = OffsetIndexCheck(base, (yield from self._index(base, INDEX, OFFSET_ENTRY_SIZE, index_bytes)))
+        times = TimeIndexCheck(base, (yield from self._index(base, TIME_INDEX, TIME_ENTRY_SIZE, time_bytes)))
+        yield from self._wrong_entries(base, INDEX, offsets.out_of_order())
+        yield from self._wrong_entries(base, TIME_INDEX, times.out_of_order())
+        for part, next_part in _with_next(walk_segment(file, size, base, progress=self._progress)):
+            yield from self._check_boundary(base, part, size)
+            if isinstance(part, DamagedRange):
+                yield self._damage(base, size, part, following)
+                yield from self._wrong_entries(
+                    base, INDEX, offsets.passed_damage(part.position, part.position + part.size)
+                )
+                times.passed_damage()
+                continue
+            last_offset = yield from self._check_batch(name, base, part, _offset_of(next_part, following))
+            if part.position >= offsets.next_position:
+                yield from self._wrong_entries(base, INDEX, offsets.saw(part.position, last_offset))
+            if last_offset is not None:
+                header = part.header
+                first_offset = last_offset - header.last_offset_delta
+                yield from self._wrong_entries(
+                    base, TIME_INDEX, times.saw(first_offset, last_offset, header.max_timestamp)
+                )
+        yield from self._check_boundary(base, None, size)
+        self._bytes += size
+        yield from self._wrong_entries(base, INDEX, offsets.rest())
+        yield from self._wrong_entries(base, TIME_INDEX, times.rest(sealed=time_bytes == _EVERYTHING))
+
+    def _check_start(self, name: str, base: Offset) -> Iterator[Finding]:
+        if self._segments > 1 and self._expected is not None and base != self._expected:
+            if base > self._expected:
+                self._gaps.append(_Gap(base, 0, self._expected, base))
+            else:
+                what = f"starts at offset {base}, but the segment before it goes up to {self._expected - 1}"
+                yield self._error(Kind.ORDER, name, what, position=0, offset=base, segment=base)
+        self._expected = self.end_offset = base
+
+    def _check_batch(
+        self, name: str, base: Offset, batch: BatchView, next_base: Offset | None
+    ) -> Generator[Finding, None, Offset | None]:
+        """Its value: the batch's last offset as it should be, or None if that cannot be told."""
+        header = batch.header
+        self._batches += 1
+        self._records += header.record_count
+        if header.record_count <= header.last_offset_delta:
+            self._compacted = True
+        if self._remembered:
+            yield from self._check_remembered(header)
+        if header.leader_epoch < self._leader_epoch:
+            what = f"leader epoch {header.leader_epoch} follows epoch {self._leader_epoch}"
+            yield self._note(Kind.EPOCH, name, what, position=batch.position, offset=header.base_offset)
+        self._leader_epoch = header.leader_epoch
+        if self._deep:
+            yield from self._check_records(name, base, batch)
+        end: Offset | None = header.next_offset
+        if header.base_offset != self._expected:
+            end = yield from self._check_order(name, base, batch, next_base)
+        if end is None:
+            return None
+        self._expected = self.end_offset = end
+        return end - 1
+
+    def _check_order(
+        self, name: str, base: Offset, batch: BatchView, next_base: Offset | None
+    ) -> Generator[Finding, None, Offset | None]:
+        """A batch that does not begin where the one before it ended: a hole, or its own offset is wrong, which the
+        CRC does not cover. What follows tells. Its value: where the log goes on behind it, None if nobody knows."""
+        header = batch.header
+        if self._expected is None and header.base_offset >= self.end_offset:
+            return header.next_offset
+        should_be = self.end_offset
+        should_end = should_be + header.last_offset_delta + 1
+        goes_on_inside = next_base is not None and should_end <= next_base < header.next_offset
+        if header.base_offset > should_be and not goes_on_inside:
+            self._gaps.append(_Gap(base, batch.position, should_be, header.base_offset))
+            return header.next_offset
+        yield self._error(
+            Kind.ORDER,
+            name,
+            f"a batch has base offset {header.base_offset} where the log is at {should_be}",
+            position=batch.position,
+            offset=header.base_offset,
+            size=header.size,
+            segment=base,
+        )
+        return should_end if next_base is None or next_base >= should_end else None
+
+    def _check_records(self, name: str, base: Offset, batch: BatchView) -> Iterator[Finding]:
+        try:
+            decode(batch)
+        except InvalidInput as error:
+            yield self._error(
+                Kind.RECORDS,
+                name,
+                f"the CRC is right, but {error}",
+                position=batch.position,
+                offset=batch.header.base_offset,
+                size=batch.header.size,
+                segment=base,
+            )
+
+    def _damage(self, base: Offset, size: int, part: DamagedRange, following: Offset | None) -> Finding:
+        name, end = log_name(base), part.position + part.size
+        offset = self.end_offset
+        self._expected = None
+        details = {"position": part.position, "offset": offset, "size": part.size, "segment": base}
+        if following is None and end == size and part.position >= self._vouched(base)[0]:
+            what = f"torn tail of {part.size} bytes: {part.reason}"
+            if self._in_use:
+                what = f"{part.size} bytes are being written, or torn, behind the checkpoint; the directory is in use"
+                return self._note(Kind.TORN_TAIL, name, what, **details)
+            return self._error(Kind.TORN_TAIL, name, f"{what}; opening the log cuts it off", **details)
+        goes_on = part.next_offset if part.next_offset is not None else following
+        what = f"{part.size} bytes are damaged: {part.reason}"
+        if goes_on is not None and goes_on > offset:
+            what += f"; offsets {offset} to {goes_on - 1} are lost"
+        elif goes_on is None:
+            what += f"; offsets from {offset} on are lost"
+        return self._error(Kind.DAMAGE, name, what, **details)
+
+    def _judge_gaps(self) -> Iterator[Finding]:
+        orphans = set(self.listing.orphans.values())
+        for segment, position, start, end in self._gaps:
+            name = log_name(segment)
+            what = f"offsets {start} to {end - 1} are missing"
+            details = {"position": position, "offset": start, "segment": segment}
+            if any(start <= base < end for base in orphans):
+                yield self._error(Kind.GAP, name, f"{what}: only the indexes of their segment are left", **details)
+            elif self._compacted:
+                yield self._note(Kind.GAP, name, f"{what}, as compaction leaves it", **details)
+            else:
+                yield self._error(Kind.GAP, name, f"{what} (legal only in a compacted topic)", **details)
+
+    # Indexes and other files
+
+    def _index(self, base: Offset, suffix: str, entry_size: int, vouched: int) -> Generator[Finding, None, bytes]:
+        """The index file's content, after checking its size."""
+        name = segment_name(base, suffix)
+        if name not in self.listing.indexes:
+            if vouched:
+                yield self._error(Kind.INDEX, name, "missing; opening or repairing makes it anew", segment=base)
+            return b""
+        file = self._files.open(self.listing.path(name), writable=False)
+        content = file.pread(file.size(), 0)
+        if len(content) < vouched < _EVERYTHING:
+            what = f"has {len(content)} bytes, but the checkpoint vouches for {vouched}"
+            yield self._error(Kind.INDEX, name, what, position=len(content), segment=base)
+        extra = len(content) % entry_size
+        if extra:
+            severity = Severity.ERROR if len(content) <= vouched else Severity.NOTE
+            what = f"{extra} bytes behind the last whole entry"
+            yield self._finding(severity, Kind.INDEX, name, what, position=len(content) - extra, segment=base)
+        return content
+
+    def _wrong_entries(self, base: Offset, suffix: str, entries: Iterator[WrongEntry]) -> Iterator[Finding]:
+        """Behind what the checkpoint vouches for, opening the log does not look at the entries: those are notes."""
+        _, index_bytes, time_bytes = self._vouched(base)
+        vouched, size = (index_bytes, OFFSET_ENTRY_SIZE) if suffix == INDEX else (time_bytes, TIME_ENTRY_SIZE)
+        for entry in entries:
+            position = entry.number * size
+            severity = Severity.ERROR if position < vouched else Severity.NOTE
+            name = segment_name(base, suffix)
+            yield self._finding(
+                severity, Kind.INDEX, name, entry.what, position=position, offset=entry.offset, segment=base
+            )
+
+    def _leftovers(self) -> Iterator[Finding]:
+        listing = self.listing
+        for name in listing.orphans:
+            yield self._note(Kind.LEFTOVER, name, "an index without its log; opening removes it")
+        if self.checkpoint is not None:
+            for base, end in pairwise(listing.segments):
+                if end <= self.checkpoint.start_offset:
+                    what = f"ends before the log's start offset {self.checkpoint.start_offset}; opening removes it"
+                    yield self._note(Kind.LEFTOVER, log_name(base), what, segment=base)
+        for name in listing.others:
+            if name.endswith(TEMPORARY):
+                yield self._note(Kind.LEFTOVER, name, "an unfinished file; opening removes it")
+            elif name.endswith((UNREACHABLE, CUT)):
+                yield self._note(
+                    Kind.SET_ASIDE, name, "data that was taken out of the log; remove it when not needed"
+                )
+            else:
+                yield self._note(Kind.UNKNOWN_FILE, name, "not a file of the log")
+
+    def _error(self, kind: Kind, name: str, what: str, **details: int | None) -> Finding:
+        return self._finding(Severity.ERROR, kind, name, what, **details)
+
+    def _note(self, kind: Kind, name: str, what: str, **details: int | None) -> Finding:
+        return self._finding(Severity.NOTE, kind, name, what, **details)
+
+    def _wrong_checkpoint(self, what: str, offset: Offset | None) -> Finding:
+        return self._error(Kind.CHECKPOINT, CHECKPOINT, what, position=0, offset=offset)
+
+    def _finding(self, severity: Severity, kind: Kind, name: str, what: str, **details: int | None) -> Finding:
+        return Finding(severity, kind, self.listing.path(name), what, **details)
+
+
+def _with_next(items: Iterable[T]) -> Iterator[tuple[T, T | None]]:
+    iterator = iter(items)
+    for item in iterator:
+        for following in iterator:
+            yield item, following
+            item = following
+        yield item, None
+
+
+def _offset_of(part: SegmentPart | None, following: Offset | None) -> Offset | None:
+    """Where the log goes on with what stands behind a batch, as far as that can be told."""
+    if part is None:
+        return following
+    return part.header.base_offset if isinstance(part, BatchView) else part.next_offset

@@ -1,0 +1,188 @@
+"""Crash at every write and sync of a workload, in every mood of the file system, under every flush policy; open again;
+check that all that was promised is there, that offsets are contiguous and that nothing was invented."""
+
+import random
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+
+from tests.support.logs import EPOCH, NOW_MS, append, batch, open_log, read_batches
+from tests.support.memory_files import CrashError, MemoryFiles, Mood
+from tidelog.records.record import decode
+from tidelog.settings import FlushPolicy, LogSettings
+from tidelog.storage.local.log import LocalLog
+
+PRODUCER, PRODUCER_EPOCH = 77, 3
+
+
+class Stored(NamedTuple):
+    base_offset: int
+    values: tuple[bytes, ...]
+
+    @property
+    def next_offset(self) -> int:
+        return self.base_offset + len(self.values)
+
+
+@dataclass
+class Model:
+    """What the log should hold."""
+
+    start: int = 0
+    batches: list[Stored] = field(default_factory=list)
+    sequence: int = 0
+
+    @property
+    def end(self) -> int:
+        return self.batches[-1].next_offset if self.batches else 0
+
+    def copy(self) -> "Model":
+        return replace(self, batches=list(self.batches))
+
+
+@dataclass
+class Op:
+    kind: str
+    size: int = 0
+    count: int = 1
+    durable: bool = False
+
+
+WORKLOAD = [
+    Op("append", 100, durable=True),
+    Op("append", 50, 3),
+    Op("produce", 80, 2),
+    Op("append", 300, durable=True),
+    Op("append", 900),  # rolls
+    Op("produce", 200, durable=True),
+    Op("append", 700),
+    Op("append", 700, 2, durable=True),  # rolls
+    Op("delete", 4),
+    Op("append", 60),
+    Op("append", 900, durable=True),  # rolls
+    Op("truncate", 3),
+    Op("append", 70, 2),
+    Op("produce", 40, durable=True),
+    Op("append", 900),  # rolls
+    Op("append", 900),  # rolls
+    Op("delete", 6),
+    Op("close"),
+    Op("append", 500, durable=True),
+    Op("produce", 500),
+    Op("append", 10),
+]
+
+
+def settings_for(policy: FlushPolicy) -> LogSettings:
+    return LogSettings(segment_bytes=1600, index_interval_bytes=200, flush=policy, flush_messages=4)
+
+
+class Run:
+    """One run of the workload: the log, the model before and after the operation under way, and the promises."""
+
+    def __init__(self, files: MemoryFiles, policy: FlushPolicy) -> None:
+        self.files = files
+        self.policy = policy
+        self.before = Model()
+        self.after = Model()
+        self.promised_end = 0
+        self.promised_start = 0
+        self.log: LocalLog | None = None
+
+    def play(self) -> None:
+        self.log = open_log(self.files, settings_for(self.policy))
+        for number, op in enumerate(WORKLOAD):
+            self.before = self.after.copy()
+            self._perform(number, op, self.log)
+            self.promised_end = min(self.log.durable_offset, self.after.end)
+            self.promised_start = self.after.start
+
+    def _perform(self, number: int, op: Op, log: LocalLog) -> None:
+        model = self.after
+        if op.kind in ("append", "produce"):
+            values = tuple(b"%03d.%d." % (number, n) + b"x" * op.size for n in range(op.count))
+            sequence = model.sequence
+            model.batches.append(Stored(model.end, values))
+            if op.kind == "produce":
+                model.sequence += op.count
+                data = batch(*values, producer_id=PRODUCER, producer_epoch=PRODUCER_EPOCH, sequence=sequence)
+            else:
+                data = batch(*values)
+            appended = append(log, data, durable=op.durable)
+            assert appended.base_offset == model.batches[-1].base_offset
+            if self.policy is FlushPolicy.ALWAYS or (op.durable and self.policy is FlushPolicy.ACKS):
+                assert log.durable_offset == model.end
+        elif op.kind == "delete":
+            model.start = op.size
+            log.delete_before(op.size)
+        elif op.kind == "truncate":
+            target = model.end - op.size
+            self.promised_end = min(self.promised_end, target - 1)  # the batch that holds the target goes whole
+            model.batches = [stored for stored in model.batches if stored.next_offset <= target]
+            assert log.truncate(target) == model.end
+        elif op.kind == "close":
+            log.close()
+            self.log = open_log(self.files, settings_for(self.policy))
+            assert self.log.recovery.clean
+
+
+def check_after_crash(run: Run, mood: Mood, rng: random.Random) -> None:
+    files = run.files.after_crash(mood, rng)
+    log = open_log(files, settings_for(run.policy))
+    found = [
+        Stored(view.header.base_offset, tuple(record.value or b"" for record in decode(view)))
+        for view in read_batches(log)
+    ]
+
+    assert log.start_offset in {run.before.start, run.after.start} or (
+        # Nothing promised: the log may end before its start was moved there.
+        log.start_offset == log.end_offset
+    )
+    assert log.start_offset >= min(run.promised_start, log.end_offset)
+    if found:
+        assert found[0].base_offset <= log.start_offset < found[0].next_offset
+    for earlier, later in pairwise(found):
+        assert earlier.next_offset == later.base_offset, "offsets are contiguous"
+    assert log.end_offset == (found[-1].next_offset if found else log.end_offset)
+    promised = min(run.before.end, run.after.end) if mood is Mood.KEEP else run.promised_end
+    assert log.end_offset >= promised, "what was promised is there"
+    attempted = set(run.before.batches) | set(run.after.batches)
+    assert set(found) <= attempted, "nothing is invented"
+
+    # The log goes on: it takes appends, knows its producer, and a clean stop needs no scan.
+    log.append(batch(b"after"), now_ms=NOW_MS, leader_epoch=EPOCH, durable=True)
+    assert log.read(log.end_offset - 1, 1).size
+    log.close()
+    again = open_log(files, settings_for(run.policy))
+    assert again.recovery.clean
+    assert again.end_offset == log.end_offset
+    assert len(read_batches(again)) == len(found) + 1
+
+
+def count_steps(policy: FlushPolicy) -> int:
+    files = MemoryFiles()
+    run = Run(files, policy)
+    run.play()
+    return files.steps
+
+
+@pytest.mark.parametrize("mood", Mood, ids=lambda mood: mood.name.lower())
+@pytest.mark.parametrize("policy", FlushPolicy)
+def test_a_crash_at_any_step_loses_nothing_that_was_promised(policy: FlushPolicy, mood: Mood) -> None:
+    steps = count_steps(policy)
+    assert steps > 100
+    for crash_at in range(1, steps + 2):
+        for seed in range(1 if mood in (Mood.KEEP, Mood.DROP, Mood.ZEROS) else 3):
+            files = MemoryFiles()
+            files.crash_at = crash_at
+            run = Run(files, policy)
+            try:
+                run.play()
+            except CrashError:
+                pass
+            try:
+                check_after_crash(run, mood, random.Random(seed))
+            except Exception as error:
+                raise AssertionError(f"crash at step {crash_at} {files.calls[-1:]}, seed {seed}: {error}") from error

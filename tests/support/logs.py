@@ -1,0 +1,76 @@
+"""What the storage tests share: batches, logs on memory or disk, and reading everything back."""
+
+from collections.abc import Sequence
+
+from tidelog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition
+from tidelog.records.batch import BatchView, iterate
+from tidelog.records.compression import Codec
+from tidelog.records.record import BatchBuilder, Record, decode
+from tidelog.settings import LogSettings, StorageSettings
+from tidelog.storage.local.commit import InlineCommit
+from tidelog.storage.local.files import Files
+from tidelog.storage.local.handles import HandlePool
+from tidelog.storage.local.log import LocalAppend, LocalLog, Shared
+from tidelog.storage.local.tail import TailCache
+
+PARTITION = TopicPartition("topic", 0)
+DIRECTORY = "/data/topic/0"
+EPOCH = LeaderEpoch(0)
+NOW_MS = 1_700_000_000_000
+
+
+def batch(
+    *values: bytes,
+    timestamp: int = NOW_MS,
+    codec: Codec = Codec.NONE,
+    producer_id: int = NO_PRODUCER_ID,
+    producer_epoch: int = NO_PRODUCER_EPOCH,
+    sequence: int = -1,
+) -> bytearray:
+    builder = BatchBuilder(
+        codec,
+        producer_id=ProducerId(producer_id),
+        producer_epoch=ProducerEpoch(producer_epoch),
+        base_sequence=sequence,
+    )
+    for value in values:
+        builder.append(value, timestamp=timestamp)
+    return builder.build()
+
+
+def open_log(
+    files: Files,
+    settings: LogSettings | None = None,
+    *,
+    directory: str = DIRECTORY,
+    tail_bytes: int = StorageSettings().tail_cache_bytes,
+    open_segments: int = 64,
+    now_ms: int = NOW_MS,
+) -> LocalLog:
+    files.make_directories(directory)
+    shared = Shared(files, HandlePool(open_segments), TailCache(tail_bytes), InlineCommit())
+    return LocalLog(shared, directory, PARTITION, settings or LogSettings(), now_ms)
+
+
+def append(log: LocalLog, data: bytearray, *, durable: bool = False, now_ms: int = NOW_MS) -> LocalAppend:
+    return log.append(data, now_ms=now_ms, leader_epoch=EPOCH, durable=durable)
+
+
+def read_batches(log: LocalLog, offset: int | None = None, max_bytes: int = 1 << 20) -> list[BatchView]:
+    """Every batch from `offset` to the end, each checked, read in steps as a consumer would."""
+    offset = log.start_offset if offset is None else offset
+    found: list[BatchView] = []
+    while offset < log.end_offset:
+        data = log.read(offset, max_bytes).read()
+        assert data, f"nothing to read at {offset} of {log.end_offset}"
+        found += iterate(data)
+        offset = found[-1].header.next_offset
+    return found
+
+
+def read_records(log: LocalLog) -> list[Record]:
+    return [record for view in read_batches(log) for record in decode(view) if record.offset >= log.start_offset]
+
+
+def values(records: Sequence[Record]) -> list[bytes | None]:
+    return [record.value for record in records]
