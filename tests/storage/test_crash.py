@@ -1,5 +1,5 @@
-"""Crash at every write and sync of a workload, in every mood of the file system, under every flush policy; open again;
-check that all that was promised is there, that offsets are contiguous and that nothing was invented."""
+"""Crash at every write and sync of a workload, in every mood of the file system, under every flush policy; open it
+again; check that all that was promised is there, that offsets are contiguous and that nothing was invented."""
 
 import random
 from dataclasses import dataclass, field, replace

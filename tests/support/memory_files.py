@@ -1,6 +1,6 @@
 """A file system in memory that does what real ones do in a crash, and fails on request.
 
-Written bytes count as durable after `sync` of the file, names after `sync_directory` of their directory, or both after
+Written bytes count as durable after `sync` of the file, names after `sync_directory` of their directory, both after
 `sync_filesystem`. `crash_at` stops the world at a numbered step (a step is any call that changes or syncs something);
 `after_crash` gives the file system that the next start finds, in one of several moods:
 
@@ -125,7 +125,7 @@ class MemoryFiles:
     def __init__(self) -> None:
         self.names: dict[str, Inode | None] = {"/": None}  # None: a directory
         self.durable_names: dict[str, Inode | None] = {"/": None}
-        self.pending_names: list[tuple[str, str, Inode | None | str]] = []  # (what, path, inode or target)
+        self.pending_names: list[tuple[str, str, Inode | str | None]] = []  # (what, path, inode or target)
         self.locked: set[str] = set()
         self.steps = 0
         self.crash_at: int | None = None
@@ -216,7 +216,7 @@ class MemoryFiles:
 
     def sync_filesystem(self, path: str, at_most_dirty: int) -> bool:
         self.step("sync_filesystem", path)
-        self._make_names_durable(lambda op: True)
+        self._make_names_durable(lambda _: True)
         for inode in self.names.values():
             if inode is not None:
                 inode.sync()
@@ -233,18 +233,18 @@ class MemoryFiles:
         if self.names.get(path, 0) is not None:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
 
-    def _change(self, what: str, path: str, detail: "Inode | None | str") -> None:
+    def _change(self, what: str, path: str, detail: "Inode | str | None") -> None:
         _change(self.names, what, path, detail)
         self.pending_names.append((what, path, detail))
 
-    def _make_names_durable(self, which: Callable[[tuple[str, str, "Inode | None | str"]], bool]) -> None:
+    def _make_names_durable(self, which: Callable[[tuple[str, str, "Inode | str | None"]], bool]) -> None:
         for op in self.pending_names:
             if which(op):
                 _change(self.durable_names, *op)
         self.pending_names = [op for op in self.pending_names if not which(op)]
 
 
-def _change(names: dict[str, Inode | None], what: str, path: str, detail: "Inode | None | str") -> None:
+def _change(names: dict[str, Inode | None], what: str, path: str, detail: "Inode | str | None") -> None:
     if what == "create":
         assert not isinstance(detail, str)
         names[path] = detail

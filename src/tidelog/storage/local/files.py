@@ -202,12 +202,17 @@ def _dirty_bytes() -> int:
 
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
-_UNAVAILABLE = {errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOENT, errno.ENOTDIR}
+_UNAVAILABLE = {
+    *(errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE),
+    *(errno.ENOENT, errno.ENOTDIR, errno.EEXIST),
+}
 _ADVICE = {
     errno.ENOSPC: "free some space or lower the retention",
     errno.EDQUOT: "raise the quota or lower the retention",
     errno.EROFS: "the file system is mounted read-only",
     errno.EACCES: "give this user access to the data directory",
+    errno.EEXIST: "a file stands where a directory should",
+    errno.ENOTDIR: "a file stands where a directory should",
     errno.EMFILE: "raise the limit of open files (ulimit -n) or lower storage.open.segments",
     errno.ENFILE: "raise the system's limit of open files",
 }

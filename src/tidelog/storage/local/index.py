@@ -98,10 +98,6 @@ class OffsetIndexWriter:
         found = bisect_right(self._entries, position, key=_position)
         return self._entries[found - 1] & _LOW if found else 0
 
-    def cut(self, position: int) -> None:
-        """Forget the entries at or past a position of the log."""
-        del self._entries[bisect_right(self._entries, position - 1, key=_position) :]
-
     def stored(self, first: int = 0) -> bytes:
         """The entries from number `first` on, as they stand in the file."""
         entries = self._entries[first:]
@@ -170,14 +166,6 @@ class TimeIndexWriter:
     def before(self, timestamp: TimestampMs) -> int:
         found = bisect_right(self._timestamps, timestamp - 1)
         return self.entry(found - 1).relative_offset if found else 0
-
-    def cut(self, relative_offset: int) -> None:
-        """Forget the entries at or past an offset."""
-        keep = len(self)
-        while keep and self.entry(keep - 1).relative_offset >= relative_offset:
-            keep -= 1
-        del self._timestamps[keep:]
-        del self._stored[keep * TIME_ENTRY_SIZE :]
 
     def stored(self, first: int = 0) -> bytes:
         return bytes(self._stored[first * TIME_ENTRY_SIZE :])

@@ -385,12 +385,13 @@ class LocalLog:
         target: Segment = self._active if offset >= self._active.base_offset else self._sealed[number]
         position = target.locate(offset)
         end = min(offset, self._base_offset_at(target, position))
+        start = min(self._start, end)  # the start may stand inside the batch that goes
         self._producers.cut(end)
         # What the checkpoint vouches for is cut: it must not be believed from here on.
         if self._checkpoint.offset > end:
             self._write_checkpoint(
                 Checkpoint(
-                    start_offset=self._start,
+                    start_offset=start,
                     offset=target.base_offset,
                     segment=target.base_offset,
                     producers=self._producers.to_rows(),
@@ -419,7 +420,7 @@ class LocalLog:
             raise storage_error(error, f"truncate {self.partition}; open it again") from error
         self._sealed, self._bases = kept, self._bases[: len(kept)]
         self._tail.clear()
-        self._end = end
+        self._start, self._end = start, end
         self._durable = min(self._durable, end)
         self._unsynced = self._since_checkpoint()
         self._names_changed = True
@@ -469,7 +470,9 @@ class LocalLog:
         """What must be synced so that everything up to now is durable; None if it is, or if a flush is under way.
 
         A checkpoint goes along when a segment was sealed or much was written since the last one."""
-        if self._flush is not None or self._closed:
+        if self._closed:
+            raise LogClosed(f"{self.partition} is closed")
+        if self._flush is not None:
             return None
         unsynced = [(segment, at) for segment, at in self._unsynced if segment.size > at]
         if not unsynced and not self._names_changed and not checkpoint:

@@ -1,0 +1,225 @@
+"""What the disk can do to a log, and that the log works again when the cause is gone."""
+
+import errno
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.support.logs import DIRECTORY, NOW_MS, PARTITION, append, batch, open_log, read_records, values
+from tests.support.memory_files import MemoryFiles
+from tidelog.errors import DirectoryInUse, StorageError, StorageFull, StorageUnavailable
+from tidelog.settings import FlushPolicy, LogSettings, StorageSettings
+from tidelog.storage.local.files import OsFiles
+from tidelog.storage.local.store import LocalStore
+
+ROLLS = LogSettings(segment_bytes=1024, index_interval_bytes=0)
+
+
+def failing(operation: str, number: int, *, suffix: str = "") -> Callable[[str, str], None]:
+    def fail(called: str, path: str) -> None:
+        if called == operation and path.endswith(suffix):
+            raise OSError(number, os.strerror(number), path)
+
+    return fail
+
+
+def test_a_full_disk_fails_the_append_and_loses_nothing() -> None:
+    files = MemoryFiles()
+    log = open_log(files)
+    append(log, batch(b"kept"), durable=True)
+    files.on_call = failing("write", errno.ENOSPC)
+    with pytest.raises(StorageFull, match=r"cannot append to topic-0: No space left.*free some space"):
+        append(log, batch(b"refused"), durable=True)
+    assert (log.end_offset, values(read_records(log))) == (1, [b"kept"])
+    files.on_call = None
+    append(log, batch(b"taken"), durable=True)
+    assert values(read_records(log)) == [b"kept", b"taken"]
+    log.close()
+    assert values(read_records(open_log(files))) == [b"kept", b"taken"]
+
+
+def test_half_a_write_is_cut_off_before_the_next_append_even_if_that_takes_several_tries() -> None:
+    files = MemoryFiles()
+    log = open_log(files)
+
+    def everything_fails(called: str, path: str) -> None:
+        if called in ("write", "truncate") and path.endswith(".log"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), path)
+
+    files.on_call = everything_fails
+    with pytest.raises(StorageError):
+        append(log, batch(b"x" * 500))
+    with pytest.raises(StorageError, match="could not be undone yet"):
+        append(log, batch(b"x" * 500))
+    files.on_call = None
+    append(log, batch(b"y"), durable=True)
+    log.abandon()
+    again = open_log(files)
+    assert values(read_records(again)) == [b"y"]
+    assert not again.recovery.cut
+
+
+def test_a_full_disk_at_a_roll_leaves_the_log_as_it_was() -> None:
+    files = MemoryFiles()
+    log = open_log(files, ROLLS)
+    append(log, batch(b"a" * 800), durable=True)
+    for operation in ("write", "create"):
+        files.on_call = failing(operation, errno.ENOSPC)
+        with pytest.raises(StorageFull, match="begin a new segment"):
+            append(log, batch(b"b" * 800))
+    files.on_call = None
+    append(log, batch(b"c" * 800), durable=True)
+    assert log.stats().segments == 2
+    log.close()
+    assert [value[:1] for value in values(read_records(open_log(files, ROLLS))) if value] == [b"a", b"c"]
+
+
+def test_a_failed_sync_is_not_acknowledged_and_nothing_is_taken_until_it_is_made_good() -> None:
+    files = MemoryFiles()
+    log = open_log(files)
+    append(log, batch(b"first"), durable=True)
+    files.on_call = failing("sync", errno.EIO, suffix=".log")
+    with pytest.raises(StorageError, match=r"cannot flush .*Input/output error"):
+        append(log, batch(b"second"), durable=True)
+    assert log.durable_offset == 1
+    assert log.stats().fault is not None
+    with pytest.raises(StorageError, match="takes no appends until a failed flush is made good"):
+        append(log, batch(b"third"))
+    assert values(read_records(log)) == [b"first", b"second"], "reads go on"
+
+    files.on_call = None
+    with pytest.raises(StorageError):
+        append(log, batch(b"third"))  # this attempt makes it good for the next
+    append(log, batch(b"fourth"), durable=True)
+    assert log.stats().fault is None
+    assert log.durable_offset == log.end_offset == 3
+    assert values(read_records(log)) == [b"first", b"second", b"fourth"]
+
+
+def test_after_a_failed_sync_the_bytes_are_written_again_because_the_system_may_have_dropped_them() -> None:
+    files = MemoryFiles()
+    log = open_log(files)
+    path = f"{DIRECTORY}/00000000000000000000.log"
+    files.on_call = failing("sync", errno.EIO, suffix=".log")
+    with pytest.raises(StorageError):
+        append(log, batch(b"important"), durable=True)
+    inode = files.names[path]
+    assert inode is not None
+    inode.pending.clear()  # what Linux does: the pages count as clean although they never reached the device
+    files.on_call = None
+    log.flush()
+    assert log.durable_offset == 1
+    assert inode.durable == bytes(inode.data) != b""
+
+
+def test_bytes_that_did_not_survive_a_failed_sync_are_not_taken_for_data() -> None:
+    files = MemoryFiles()
+    log = open_log(files)
+    append(log, batch(b"first"), durable=True)
+    files.on_call = failing("sync", errno.EIO, suffix=".log")
+    with pytest.raises(StorageError):
+        append(log, batch(b"second"), durable=True)
+    inode = files.names[f"{DIRECTORY}/00000000000000000000.log"]
+    assert inode is not None
+    inode.data[-3:] = b"\0\0\0"
+    files.on_call = None
+    with pytest.raises(StorageError, match="did not survive"):
+        log.flush()
+    assert log.durable_offset == 1
+    log.abandon()
+    again = open_log(files)
+    assert values(read_records(again)) == [b"first"]
+    assert len(again.recovery.cut) == 1
+
+
+def test_a_checkpoint_that_cannot_be_written_does_not_hold_up_the_data() -> None:
+    files = MemoryFiles()
+    log = open_log(files, ROLLS)
+    files.on_call = failing("write", errno.ENOSPC, suffix="checkpoint.tmp")
+    for number in range(5):
+        append(log, batch(b"%d" % number * 800), durable=True)
+    assert log.durable_offset == 5
+    files.on_call = None
+    log.abandon()
+    again = open_log(files, ROLLS)
+    assert len(read_records(again)) == 5
+
+
+def test_delete_before_changes_nothing_if_it_cannot_be_made_durable() -> None:
+    files = MemoryFiles()
+    log = open_log(files)
+    for number in range(5):
+        append(log, batch(b"%d" % number), durable=True)
+    files.on_call = failing("write", errno.ENOSPC, suffix="checkpoint.tmp")
+    with pytest.raises(StorageFull, match="checkpoint"):
+        log.delete_before(3)
+    assert log.start_offset == 0
+    files.on_call = None
+    assert log.delete_before(3) == 3
+
+
+def test_a_read_only_directory_is_named(tmp_path: Path) -> None:
+    files = MemoryFiles()
+    files.on_call = failing("create", errno.EROFS)
+    with pytest.raises(StorageUnavailable, match=r"cannot open topic-0: Read-only file system .*mounted read-only"):
+        open_log(files)
+
+
+def test_a_file_in_place_of_the_data_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("I am a file")
+    with pytest.raises(StorageUnavailable, match="as data directory"):
+        LocalStore(str(tmp_path / "data"), inline=True)
+
+
+def test_a_data_directory_in_use_names_the_process_that_has_it(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path), inline=True)
+    with pytest.raises(DirectoryInUse, match=rf"{tmp_path} is in use by process {os.getpid()}; stop it"):
+        LocalStore(str(tmp_path), inline=True)
+    store.close_now()
+    LocalStore(str(tmp_path), inline=True).close_now()
+
+
+def test_the_lock_goes_with_the_process_that_held_it(tmp_path: Path) -> None:
+    code = (
+        "import os, sys\n"
+        "from tidelog.storage.local.store import LocalStore\n"
+        f"store = LocalStore({str(tmp_path)!r}, inline=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == -9
+    LocalStore(str(tmp_path), inline=True).close_now()
+
+
+def test_too_many_open_files_is_survived_by_closing_what_is_not_used(tmp_path: Path) -> None:
+    settings = LogSettings(segment_bytes=1024, index_interval_bytes=0, flush=FlushPolicy.OS)
+    log = open_log(OsFiles(), settings, directory=str(tmp_path), tail_bytes=0, open_segments=1000)
+    for number in range(60):
+        append(log, batch(b"%d" % number * 300))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    in_use = len(os.listdir("/proc/self/fd"))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (in_use + 12, hard))
+    try:
+        assert len(read_records(log)) == 60
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_too_many_open_files_says_what_to_do_and_passes(tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path), StorageSettings(tail_cache_bytes=0), inline=True)
+    log = store.open(PARTITION, LogSettings(), NOW_MS)
+    append(log, batch(b"a"), durable=True)
+    log._pool.forget(log._active)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) - 1, hard))
+    try:
+        with pytest.raises(StorageUnavailable, match="raise the limit of open files"):
+            log.read(0, 100)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(read_records(log)) == 1
+    store.close_now()
