@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: help run test check format bench bench-storage clean
+.PHONY: help run test check format bench bench-storage bench-columnar bench-wire clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
@@ -36,10 +36,16 @@ format: $(READY)  ## put the source into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: bench-storage  ## run every benchmark
+bench: bench-storage bench-columnar bench-wire  ## run every benchmark
 
 bench-storage: $(READY)  ## storage speed against the raw disk; the last line is JSON
 	$(BIN)/python -m benchmarks.storage
+
+bench-columnar: $(READY)  ## record batches to Arrow columns and back
+	$(BIN)/python -m benchmarks.columnar
+
+bench-wire: $(READY)  ## microseconds to decode and encode the hot messages
+	$(BIN)/python -m benchmarks.wire
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) sample-log .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

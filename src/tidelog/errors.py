@@ -11,6 +11,8 @@
     │   ├── OutOfOrderSequence    idempotent producer: a gap or a repeat that is no longer known
     │   ├── InvalidProducerEpoch  idempotent producer: fenced by a newer epoch
     │   └── InvalidSettings
+    ├── MissingExtra              an optional part that is not installed
+    ├── wire.ProtocolError        bytes that are not what the protocol says, theirs or ours
     └── StorageError              the disk's or the operator's fault: may work again when the cause is gone
         ├── StorageFull
         ├── StorageUnavailable    read-only, unreadable, too many open files, not a data directory
@@ -74,6 +76,10 @@ class InvalidSettings(InvalidInput):
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
         self.problems = problems
+
+
+class MissingExtra(TidelogError):
+    """Says which `pip install` adds it."""
 
 
 class StorageError(TidelogError):

@@ -10,9 +10,10 @@ is a `BatchView`.
 
 from collections.abc import Iterable, Sequence
 from struct import Struct
+from struct import error as StructError  # noqa: N812
 from typing import NamedTuple, TypeAlias
 
-from tidelog.errors import CorruptBatch, InvalidRecord, RecordTooLarge
+from tidelog.errors import CorruptBatch, InvalidRecord
 from tidelog.model import (
     NO_LEADER_EPOCH,
     NO_PRODUCER_EPOCH,
@@ -25,24 +26,14 @@ from tidelog.model import (
     TimestampMs,
     TimestampType,
 )
-from tidelog.records.batch import (
-    CONTROL_BIT,
-    CRC_START,
-    HEADER,
-    HEADER_SIZE,
-    LENGTH_END,
-    MAGIC,
-    TRANSACTIONAL_BIT,
-    BatchView,
-)
+from tidelog.records.batch import CONTROL_BIT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchView, assemble
 from tidelog.records.compression import DEFAULT_LIMIT, Codec, compress, decompress
-from tidelog.records.crc import crc32c
 
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
 
-_CRC = Struct(">I")
 _CONTROL_KEY = Struct(">hh")
 _CONTROL_VALUE = Struct(">hi")
+_INT64_MIN, _INT64_MAX = -(2**63), 2**63 - 1
 ABORT_MARKER = 0
 COMMIT_MARKER = 1
 
@@ -136,29 +127,19 @@ class BatchBuilder:
         """The whole batch. It is the caller's to change: the log writes its place into it."""
         if not self._count:
             raise InvalidRecord("a batch needs at least one record")
-        payload = compress(self._codec, self._records)
-        length = HEADER_SIZE - LENGTH_END + len(payload)
-        if length > 0x7FFF_FFFF:
-            raise RecordTooLarge(f"a batch of {length} bytes is over the format's limit of 2 GiB")
-        batch = bytearray(HEADER_SIZE + len(payload))
-        HEADER.pack_into(
-            batch,
-            0,
-            self._base_offset,
-            length,
-            self._leader_epoch,
-            MAGIC,
-            0,
-            self._attributes,
-            self._count - 1,
-            self._base_timestamp,
-            self._max_timestamp,
-            *self._producer,
-            self._count,
+        producer_id, producer_epoch, base_sequence = self._producer
+        return assemble(
+            compress(self._codec, self._records),
+            attributes=self._attributes,
+            record_count=self._count,
+            base_timestamp=self._base_timestamp,
+            max_timestamp=self._max_timestamp,
+            producer_id=producer_id,
+            producer_epoch=producer_epoch,
+            base_sequence=base_sequence,
+            base_offset=self._base_offset,
+            leader_epoch=self._leader_epoch,
         )
-        batch[HEADER_SIZE:] = payload
-        _CRC.pack_into(batch, 17, crc32c(memoryview(batch)[CRC_START:]))
-        return batch
 
 
 def build_batch(
@@ -180,9 +161,7 @@ def build_marker(
     timestamp: TimestampMs,
 ) -> bytearray:
     """The control batch that ends a transaction."""
-    builder = BatchBuilder(
-        producer_id=producer_id, producer_epoch=producer_epoch, transactional=True, control=True
-    )
+    builder = BatchBuilder(producer_id=producer_id, producer_epoch=producer_epoch, transactional=True, control=True)
     builder.append(
         _CONTROL_VALUE.pack(0, coordinator_epoch),
         key=_CONTROL_KEY.pack(0, COMMIT_MARKER if committed else ABORT_MARKER),
@@ -192,11 +171,14 @@ def build_marker(
 
 
 def read_marker(batch: BatchView) -> ControlRecord:
-    (record,) = decode(batch)
+    records = decode(batch)
+    if len(records) != 1:
+        raise CorruptBatch(f"the control batch at offset {batch.header.base_offset} holds {len(records)} records")
+    record = records[0]
     try:
         version, kind = _CONTROL_KEY.unpack_from(record.key or b"")
         _, coordinator_epoch = _CONTROL_VALUE.unpack_from(record.value or b"")
-    except Exception:
+    except StructError:
         raise CorruptBatch(f"the control record at offset {record.offset} is too short") from None
     return ControlRecord(version, kind, coordinator_epoch)
 
@@ -206,10 +188,10 @@ def decode(batch: BatchView, limit: int = DEFAULT_LIMIT) -> list[Record]:
     header = batch.header
     data = bytes(decompress(header.codec_id, batch.payload, limit))
     size = len(data)
-    if (
-        header.record_count > size
-    ):  # each record takes several bytes: refuse before allocating for a false count
+    if header.record_count > size:  # each record takes several bytes: refuse before allocating for a false count
         raise CorruptBatch(f"{header.record_count} records cannot stand in {size} bytes")
+    if header.next_offset > _INT64_MAX:
+        raise CorruptBatch(f"the offsets from {header.base_offset} on do not fit in 64 bits")
     append_time = header.max_timestamp if header.timestamp_type else None
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     records: list[Record] = []
@@ -234,6 +216,8 @@ def decode(batch: BatchView, limit: int = DEFAULT_LIMIT) -> list[Record]:
             if position != end:
                 raise CorruptBatch(f"a record ends {position - end} bytes past its length")
             timestamp = base_timestamp + timestamp_delta if append_time is None else append_time
+            if not _INT64_MIN <= timestamp <= _INT64_MAX:
+                raise CorruptBatch(f"timestamp {timestamp} does not fit in 64 bits")
             records.append(Record(base_offset + offset_delta, timestamp, key, value, headers))
     except IndexError:
         raise CorruptBatch("a record is cut off at the end of the batch") from None
