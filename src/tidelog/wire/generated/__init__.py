@@ -1,0 +1,1 @@
+"""One module per API; made by tools/wiregen, never edited."""

@@ -1,0 +1,47 @@
+"""The types that messages are made of."""
+
+from collections.abc import Callable
+from typing import Any, TypeAlias, TypeVar
+
+T = TypeVar("T")
+
+Buffer: TypeAlias = bytes | bytearray | memoryview
+
+
+class RecordSource:
+    """Records of a response that are not one buffer in memory: a range of a file, a run of cached batches.
+
+    The encoder asks for the size only, and hands the object itself over in the list of chunks.
+    """
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+
+Records: TypeAlias = bytes | bytearray | memoryview | RecordSource
+Inserts: TypeAlias = list[tuple[int, Records]]  # records, and the position in the output that they come at
+
+NO_UUID = bytes(16)
+EMPTY: list[Any] = []  # stands for "a new list" in the signatures of the generated classes; never changed
+MAX_STRING_SIZE = 0x7FFF
+
+new: Callable[[type[T]], T] = object.__new__  # an object without a call of its __init__
+
+
+class Struct:
+    """The base of all messages and of the structs in them. Fields are the slots, in the order of the protocol."""
+
+    __slots__: tuple[str, ...] = ()
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        return all(getattr(self, name) == getattr(other, name) for name in self.__slots__)
+
+    __hash__ = None  # type: ignore[assignment]  # messages are mutable
+
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__)
+        return f"{type(self).__name__}({fields})"

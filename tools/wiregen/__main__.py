@@ -1,0 +1,8 @@
+"""`python -m tools.wiregen`: writes the generated modules anew."""
+
+from tools.wiregen.modules import GENERATED, generate
+
+if __name__ == "__main__":
+    for old in GENERATED.glob("*.py"):
+        old.unlink()
+    generate(GENERATED)
