@@ -1,0 +1,4 @@
+"""Everything that is not records: rows behind one `MetadataStore`.
+
+`rows` says what is kept, `store` how it is asked.
+"""

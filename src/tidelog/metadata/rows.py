@@ -1,0 +1,96 @@
+"""What the metadata store keeps, a frozen dataclass per table.
+
+A row's fields are its columns: str, int, bytes, bool, or one of those or None. `KEY` names the fields that identify a
+row, in order. Times are milliseconds since the epoch. Never rename or reuse a field: add one with a default.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRow:
+    """Facts about the cluster as a whole: its id, the next producer id, ..."""
+
+    KEY: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    KEY: ClassVar[tuple[str, ...]] = ("name",)
+
+    name: str
+    topic_id: bytes  # 16 bytes
+    partitions: int
+    created_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigRow:
+    """A config that somebody set; defaults have no rows. `kind` is "topic", "broker", "group" or "client-metrics"."""
+
+    KEY: ClassVar[tuple[str, ...]] = ("kind", "resource", "name")
+
+    kind: str
+    resource: str
+    name: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetRow:
+    """A committed offset of a consumer group."""
+
+    KEY: ClassVar[tuple[str, ...]] = ("group", "topic", "partition")
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+    committed_ms: int
+    expires_ms: int | None = None  # only where the client asked for a retention of its own
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """A consumer group. `kind` is "classic" or "consumer"; `epoch` is the generation of the first, the group epoch of
+    the second."""
+
+    KEY: ClassVar[tuple[str, ...]] = ("group",)
+
+    group: str
+    kind: str
+    protocol_type: str
+    protocol: str | None
+    epoch: int
+    leader: str | None
+    state: str
+    state_since_ms: int
+    assignment_epoch: int = -1
+    details: str = "{}"  # JSON: what only one kind of group needs
+
+
+@dataclass(frozen=True, slots=True)
+class GroupMemberRow:
+    KEY: ClassVar[tuple[str, ...]] = ("group", "member_id")
+
+    group: str
+    member_id: str
+    instance_id: str | None
+    client_id: str
+    client_host: str
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    epoch: int
+    subscription: bytes  # classic: the metadata of the chosen protocol; consumer: JSON
+    assignment: bytes  # classic: as the leader sent it; consumer: JSON
+    details: str = "{}"  # JSON: what only one kind of group needs
+
+
+Row: TypeAlias = ClusterRow | TopicRow | ConfigRow | OffsetRow | GroupRow | GroupMemberRow
+TABLES: tuple[type[Row], ...] = (ClusterRow, TopicRow, ConfigRow, OffsetRow, GroupRow, GroupMemberRow)
