@@ -3,7 +3,8 @@
 Nothing below the command line reads files or the environment. Names and defaults follow Kafka's topic configs.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from tidelog.errors import InvalidSettings
@@ -82,5 +83,70 @@ class StorageSettings:
             for name, least in (("tail_cache_bytes", 0), ("open_segments", 1), ("flush_threads", 1))
             if getattr(self, name) < least
         ]
+        if problems:
+            raise InvalidSettings(problems)
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """An address to listen on, and the one under which clients reach it (by default the same)."""
+
+    host: str
+    port: int
+    advertised_host: str = ""
+    advertised_port: int = 0
+
+    @property
+    def is_loopback(self) -> bool:
+        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSettings:
+    """Everything one broker process needs to know, validated."""
+
+    data_dir: str = "tidelog-data"
+    node_id: int = 0
+    listeners: tuple[Listener, ...] = (Listener("127.0.0.1", 9092),)
+    allow_anonymous: bool = False
+    max_connections: int = 10_000
+    max_request_bytes: int = 100 << 20
+    max_pending_bytes: int = 32 << 20
+    idle_connection_ms: int = 600_000
+    upkeep_ms: int = 30_000
+    shutdown_grace_ms: int = 5_000
+    storage: StorageSettings = StorageSettings()
+    kafka: Mapping[str, str] = field(default_factory=dict)
+    """Broker configs by their Kafka names, as text."""
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"{name.replace('_', '-')} must be at least {least}, not {getattr(self, name)}"
+            for name, least in (
+                ("node_id", 0),
+                ("max_connections", 1),
+                ("max_request_bytes", 1024),
+                ("max_pending_bytes", 1024),
+                ("idle_connection_ms", 1000),
+                ("upkeep_ms", 100),
+                ("shutdown_grace_ms", 0),
+            )
+            if getattr(self, name) < least
+        ]
+        if not self.data_dir:
+            problems.append("data-dir is empty")
+        if not self.listeners:
+            problems.append("there is nothing to listen on: name at least one listener")
+        for listener in self.listeners:
+            if not 0 <= listener.port <= 65535:
+                problems.append(f"listener {listener}: the port must be between 0 and 65535")
+            if not listener.is_loopback and not self.allow_anonymous:
+                problems.append(
+                    f"listener {listener} is reachable from other machines and there is no authentication; "
+                    "listen on 127.0.0.1, or say that anybody may connect: allow-anonymous = true"
+                )
         if problems:
             raise InvalidSettings(problems)

@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.logs import append, batch, open_log, read_records
+from tidelog.errors import CorruptLog
 from tidelog.records.batch import HEADER_SIZE, iterate
+from tidelog.records.crc import crc32c
 from tidelog.settings import FlushPolicy, LogSettings
 from tidelog.storage.local.files import OsFiles
 from tidelog.storage.local.log import LocalLog
@@ -201,3 +203,48 @@ def test_foreign_files_are_left_alone(directory: Path) -> None:
     assert log.recovery.clean
     assert (directory / "notes.txt").exists()
     assert (directory / "12.log").exists()
+
+
+def test_an_offset_that_cannot_be_in_its_segment_is_damage(directory: Path) -> None:
+    """The CRC does not cover the base offset."""
+    first = min(directory.glob("*.log"))
+    content = bytearray(first.read_bytes())
+    content[0] ^= 0x40
+    first.write_bytes(content)
+    for path in directory.glob("*.index"):
+        path.unlink()
+    log = reopen(directory)
+    with pytest.raises(CorruptLog, match="position 0"):
+        log.read(3, 100)
+    assert log.read(RECORDS - 1, 100).size
+
+
+def test_index_entries_that_outlived_their_batches_are_dropped(directory: Path) -> None:
+    path = max(directory.glob("*.timeindex"))
+    path.write_bytes(path.read_bytes() + (9_000_000).to_bytes(8, "big") + (2_000_000).to_bytes(4, "big"))
+    log = reopen(directory)
+    for number in range(60):
+        append(log, batch(b"%04d" % number + b"." * 100, timestamp=2000 + number))
+    newest = log.max_timestamp()
+    assert newest is not None
+    assert newest.timestamp == 2059
+    assert log._sealed[-1].max_timestamp < 3000
+
+
+def test_without_a_checkpoint_what_is_cut_is_kept(directory: Path) -> None:
+    path = min(directory.glob("*.log"))
+    content = bytearray(path.read_bytes())
+    content[HEADER_SIZE + 5] ^= 1
+    path.write_bytes(content)
+    (directory / "checkpoint").write_bytes(b"damaged too")
+    log = reopen(directory)
+    assert log.end_offset == 0
+    kept = directory / f"{path.name}.0.cut"
+    assert kept.read_bytes() == content
+    assert any("kept in" in line for line in log.recovery.cut)
+
+
+def test_a_checkpoint_of_another_program_is_not_believed(directory: Path) -> None:
+    line = b'{"version":1,"surprise":2}'
+    (directory / "checkpoint").write_bytes(line + b"\n%08x\n" % crc32c(line))
+    assert offsets(reopen(directory)) == list(range(RECORDS))

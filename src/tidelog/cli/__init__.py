@@ -1,0 +1,1 @@
+"""The `tidelog` command: one module for each group of commands, imported when it is used."""

@@ -26,7 +26,7 @@ from tidelog.model import (
     TimestampMs,
     TimestampType,
 )
-from tidelog.records.batch import CONTROL_BIT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchView, assemble
+from tidelog.records.batch import COMPRESSION_MASK, CONTROL_BIT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchView, assemble
 from tidelog.records.compression import DEFAULT_LIMIT, Codec, compress, decompress
 
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
@@ -150,6 +150,23 @@ def build_batch(
     for timestamp, key, value, headers in records:
         builder.append(value, key=key, timestamp=timestamp, headers=headers)
     return builder.build()
+
+
+def recompressed(batch: BatchView, codec: Codec, limit: int = DEFAULT_LIMIT) -> bytearray:
+    """The same batch with its records compressed by another codec; they are not looked at."""
+    header = batch.header
+    return assemble(
+        compress(codec, decompress(header.codec_id, batch.payload, limit)),
+        attributes=header.attributes & ~COMPRESSION_MASK | codec,
+        record_count=header.record_count,
+        base_timestamp=header.base_timestamp,
+        max_timestamp=header.max_timestamp,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        base_offset=header.base_offset,
+        leader_epoch=header.leader_epoch,
+    )
 
 
 def build_marker(

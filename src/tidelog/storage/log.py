@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from tidelog.model import LeaderEpoch, Offset, TimestampMs
 from tidelog.records.batch import ReadBuffer, WriteBuffer
+from tidelog.settings import LogSettings
 
 
 class TimestampOffset(NamedTuple):
@@ -26,6 +27,10 @@ class Appended(Protocol):
     last_offset: Offset
     append_time_ms: TimestampMs
     duplicate: bool
+
+    @property
+    def done(self) -> bool:
+        """There is nothing to wait for."""
 
     def __await__(self) -> Generator[Any, None, "Appended"]: ...
 
@@ -117,6 +122,10 @@ class PartitionLog(Protocol):
     @abstractmethod
     def truncate(self, offset: Offset) -> Offset:
         """Cut the log so that no offset from `offset` on is left, durably; the new end (a batch goes whole)."""
+
+    @abstractmethod
+    def configure(self, settings: LogSettings) -> None:
+        """How the log is kept from now on."""
 
     @abstractmethod
     def stats(self) -> LogStats: ...

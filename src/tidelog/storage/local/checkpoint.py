@@ -50,10 +50,11 @@ def decode_checkpoint(content: bytes) -> Checkpoint | None:
     line, _, rest = content.partition(b"\n")
     if rest != b"%08x\n" % crc32c(line):
         return None
-    values = json.loads(line)
-    if values.pop("version") != _VERSION:
+    try:
+        values = json.loads(line)
+        return Checkpoint(**values) if values.pop("version") == _VERSION else None
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None
-    return Checkpoint(**values)
 
 
 def read_checkpoint(files: Files, directory: str) -> Checkpoint | None:

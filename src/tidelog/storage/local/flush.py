@@ -6,12 +6,22 @@ The log's owner makes a `FlushJob` (`LocalLog.begin_flush`), some thread runs it
 
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from tidelog.errors import StorageError
 from tidelog.model import Offset
 from tidelog.storage.local.checkpoint import Checkpoint, write_checkpoint, write_checkpoints
 from tidelog.storage.local.files import File, Files, storage_error
 from tidelog.storage.local.scan import BatchScan
+
+
+class Range(NamedTuple):
+    """Bytes of a segment's log file."""
+
+    file: File
+    base_offset: Offset
+    start: int
+    end: int
 
 
 @dataclass(slots=True, eq=False)
@@ -22,8 +32,8 @@ class FlushJob:
     files: list[File]
     names_changed: bool
     checkpoint: Checkpoint | None
-    rewrite: list[tuple[File, int, int]]
-    """Ranges to write again first: after a failed sync the system may have dropped the pages and forgotten it."""
+    rewrite: list[Range]
+    """To be written again first: after a failed sync the system may have dropped the pages and forgotten it."""
     error: StorageError | None = None
     running: Future[None] | None = None
     """Where it runs, if that is another thread."""
@@ -61,9 +71,9 @@ def finish_together(files: Files, filesystem: str, jobs: list[FlushJob]) -> None
                 job.checkpoint = None
 
 
-def _write_again(file: File, start: int, end: int) -> None:
+def _write_again(file: File, base_offset: Offset, start: int, end: int) -> None:
     """Only whole valid batches: pages that are gone already must not be taken for data."""
-    scan = BatchScan(file, start, end, verify=True)
+    scan = BatchScan(file, start, end, base_offset=base_offset, verify=True)
     for batch in scan:
         file.pwrite(batch.view, batch.position)
     if scan.damage is not None:

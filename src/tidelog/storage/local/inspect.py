@@ -7,13 +7,13 @@ on this, and so does everything that shows files to people.
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from struct import Struct
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from tidelog.errors import StorageUnavailable
-from tidelog.model import NO_TIMESTAMP, Offset, TopicPartition, is_topic_name
+from tidelog.model import NO_TIMESTAMP, Offset, TimestampMs, TopicPartition, is_topic_name
 from tidelog.records.batch import (
     HEADER,
     HEADER_SIZE,
@@ -25,8 +25,8 @@ from tidelog.records.batch import (
 from tidelog.storage.local.checkpoint import CHECKPOINT
 from tidelog.storage.local.files import File, Files, storage_error
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY, TIME_ENTRY_SIZE, OffsetEntry, TimeEntry
-from tidelog.storage.local.scan import BatchScan, batch_at
-from tidelog.storage.local.segment import INDEX, LOG, MAX_POSITION, TIME_INDEX, base_offset_of, segment_name
+from tidelog.storage.local.scan import MAX_RELATIVE_OFFSET, BatchScan, batch_at
+from tidelog.storage.local.segment import INDEX, LOG, TIME_INDEX, base_offset_of, segment_name
 from tidelog.storage.local.store import LOCK, LOGS
 
 _SEARCH_CHUNK = 1 << 20
@@ -38,6 +38,7 @@ _LIKELY_MAGIC = re.compile(rb"\x02(?=.{4}\x00[\x00-\x7f])", re.DOTALL)
 
 _OFFSET_ENTRY = Struct(">II")
 _NO_MORE = 1 << 62
+T = TypeVar("T")
 
 
 class PartitionPlace(NamedTuple):
@@ -244,7 +245,7 @@ def _next_batch(file: File, damaged: int, end: int, base_offset: Offset, expecte
             if at > last:
                 break
             base, length, *_ = HEADER.unpack_from(chunk, at)
-            if expected <= base <= base_offset + MAX_POSITION and MIN_LENGTH <= length <= end - start - at:
+            if expected <= base <= base_offset + MAX_RELATIVE_OFFSET and MIN_LENGTH <= length <= end - start - at:
                 batch = batch_at(file, start + at, end)
                 if batch is not None:
                     return batch
@@ -252,6 +253,16 @@ def _next_batch(file: File, damaged: int, end: int, base_offset: Offset, expecte
             break
         start += last + 1
     return None
+
+
+def with_next(items: Iterable[T]) -> Iterator[tuple[T, T | None]]:
+    """Each with the one behind it; None behind the last."""
+    iterator = iter(items)
+    for item in iterator:
+        for following in iterator:
+            yield item, following
+            item = following
+        yield item, None
 
 
 def log_name(base_offset: Offset) -> str:
@@ -356,7 +367,11 @@ class TimeIndexCheck:
                 yield WrongEntry(number, offset, what)
             before = entry
 
-    def saw(self, base_offset: Offset, last_offset: Offset, max_timestamp: int) -> Iterator[WrongEntry]:
+    def concerns(self, last_offset: Offset, max_timestamp: TimestampMs) -> bool:
+        """Whether a batch is worth a call of `saw`."""
+        return max_timestamp > self.max_timestamp or last_offset >= self._next_offset
+
+    def saw(self, base_offset: Offset, last_offset: Offset, max_timestamp: TimestampMs) -> Iterator[WrongEntry]:
         if self._next_offset < base_offset:
             yield from self._judge(base_offset - 1)
         if max_timestamp > self.max_timestamp:
@@ -369,11 +384,14 @@ class TimeIndexCheck:
         self._exact = False
 
     def rest(self, *, sealed: bool) -> Iterator[WrongEntry]:
+        """What is left at the end of the log file. With damage in it, its end is not known well enough to judge."""
+        if not self._exact:
+            return
         for number in self._order[self._next :]:
             offset = self._base + self._entries[number].relative_offset
             yield WrongEntry(number, offset, f"names offset {offset}, behind the segment's end")
         last = self._entries[-1].timestamp if self._entries else NO_TIMESTAMP
-        if sealed and self._exact and last != self.max_timestamp:
+        if sealed and last != self.max_timestamp:
             number = max(0, len(self._entries) - 1)
             what = f"ends with timestamp {last}, but the segment's largest is {self.max_timestamp}"
             yield WrongEntry(number, self._base, what)

@@ -24,7 +24,7 @@ from tidelog.records.batch import (
 from tidelog.settings import UNLIMITED, FlushPolicy, LogSettings
 from tidelog.storage.local.checkpoint import Checkpoint, write_checkpoint
 from tidelog.storage.local.files import File, Files, storage_error
-from tidelog.storage.local.flush import FlushJob
+from tidelog.storage.local.flush import FlushJob, Range
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.producers import Producers
 from tidelog.storage.local.recovery import Recovery, RecoveryReport
@@ -80,6 +80,10 @@ class LocalAppend:
         self.append_time_ms = append_time_ms
         self.duplicate = duplicate
         self._waiter = waiter
+
+    @property
+    def done(self) -> bool:
+        return self._waiter is None
 
     def __await__(self) -> Generator[Any, None, "LocalAppend"]:
         if self._waiter is not None:
@@ -160,6 +164,12 @@ class LocalLog:
     @property
     def producers(self) -> Producers:
         return self._producers
+
+    def configure(self, settings: LogSettings) -> None:
+        self.settings = settings
+        self._spec = IndexSpec(
+            settings.index_interval_bytes, settings.segment_index_bytes
+        )  # from the next segment on
 
     # Appending
 
@@ -480,7 +490,10 @@ class LocalLog:
         files = [segment.file for segment, _ in unsynced]
         rewrite = []
         if self._fault is not None:
-            rewrite = [(self._files.open(segment.path + LOG), at, segment.size) for segment, at in unsynced]
+            rewrite = [
+                Range(self._files.open(segment.path + LOG), segment.base_offset, at, segment.size)
+                for segment, at in unsynced
+            ]
         sealed = [segment for segment, _ in self._unsynced if isinstance(segment, SealedSegment)]
         saved = None
         if checkpoint or sealed or self._bytes_since_checkpoint() >= CHECKPOINT_EVERY_BYTES:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 from tidelog.model import Offset, TimestampMs
 from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint, write_checkpoint
-from tidelog.storage.local.files import TEMPORARY, Entry, Files
+from tidelog.storage.local.files import TEMPORARY, Entry, Files, write_durably
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.producers import Producers
 from tidelog.storage.local.scan import BatchScan, Damage
@@ -27,6 +27,7 @@ from tidelog.storage.local.segment import (
 )
 
 UNREACHABLE = ".unreachable"
+CUT = ".cut"  # bytes that were taken out of the log
 
 
 @dataclass(slots=True)
@@ -174,7 +175,7 @@ class Recovery:
                 else:
                     self._report.lost.append(f"offsets {active.end_offset} to {following[0] - 1} are missing")
             if damage is not None:
-                self._cut(active, sizes[base], damage)
+                self._cut(active, sizes[base], damage, keep=gaps_are_legal)
                 for unreachable in following:
                     self._set_aside(unreachable, sizes[unreachable])
                 break
@@ -200,7 +201,7 @@ class Recovery:
         """Take the valid batches behind the segment's known end into it."""
         if active.size == size:
             return None
-        scan = BatchScan(active.file, active.size, size, verify=True)
+        scan = BatchScan(active.file, active.size, size, base_offset=active.base_offset, verify=True)
         self._report.scanned_bytes += size - active.size
         for batch in scan:
             header = batch.header
@@ -211,13 +212,23 @@ class Recovery:
                 producers.update(header, header.base_offset, self._now_ms)
         return scan.damage
 
-    def _cut(self, active: ActiveSegment, size: int, damage: Damage) -> None:
-        if size > active.size:
-            self._report.cut.append(
-                f"{self._name(active.base_offset)}: cut {size - active.size} bytes at position {active.size} "
-                f"(offset {active.end_offset}): {damage.reason}"
+    def _cut(self, active: ActiveSegment, size: int, damage: Damage, *, keep: bool) -> None:
+        """`keep`: without a checkpoint nobody knows what was promised, so the bytes go to a file of their own."""
+        if size == active.size:
+            return
+        name = self._name(active.base_offset)
+        kept = ""
+        if keep:
+            copy = f"{name}.{active.size}{CUT}"
+            kept = f", kept in {copy}"
+            write_durably(
+                self._files, f"{self._directory}/{copy}", active.file.pread(size - active.size, active.size)
             )
-            active.drop_unfinished()
+        self._report.cut.append(
+            f"{name}: cut {size - active.size} bytes at position {active.size} "
+            f"(offset {active.end_offset}){kept}: {damage.reason}"
+        )
+        active.drop_unfinished()
 
     def _set_aside(self, base: Offset, size: int) -> None:
         """A segment cannot follow a log that ends before it. It was not promised, but it is not ours to delete."""

@@ -20,19 +20,19 @@ from tidelog.records.batch import BatchView
 from tidelog.settings import LogSettings
 from tidelog.storage.local.checkpoint import Checkpoint, write_checkpoint
 from tidelog.storage.local.files import File, Files, storage_error, write_whole
-from tidelog.storage.local.handles import HandlePool
+from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
 from tidelog.storage.local.inspect import PartitionFiles, log_name, walk_segment
 from tidelog.storage.local.producers import Producers
+from tidelog.storage.local.recovery import CUT
 from tidelog.storage.local.segment import (
     INDEX,
     LOG,
     TIME_INDEX,
-    ActiveSegment,
     IndexSpec,
-    SealedSegment,
+    SegmentIndexes,
     segment_name,
 )
-from tidelog.storage.local.verify import CUT, Finding, Kind, PartitionCheck
+from tidelog.storage.local.verify import Finding, Kind, PartitionCheck
 
 _COPY_CHUNK = 1 << 20
 _CUTTABLE = (Kind.DAMAGE, Kind.ORDER, Kind.RECORDS)
@@ -74,15 +74,22 @@ class Repair:
     ) -> None:
         self._files = files
         self._directory = directory
-        self._pool = HandlePool(1)
         settings = LogSettings()
         self._spec = IndexSpec(settings.index_interval_bytes, settings.segment_index_bytes)
         check = PartitionCheck(files, directory, compacted=compacted, deep=deep)
         self._findings = list(check)
         self._listing: PartitionFiles = check.listing
         self._stored, self._known = check.stored_checkpoint, check.checkpoint
-        self._end_offset = check.end_offset
+        self._end_offset = self._end_of_log(check.end_offset)
         self.plan = self._planned(cut_at_damage)
+
+    def _end_of_log(self, end_of_batches: Offset) -> Offset:
+        """Damage at the very end hides how far the log went; if it stays there, the checkpoint is who knows."""
+        last = max(self._listing.segments, default=None)
+        for finding in self._findings:
+            if finding.kind is Kind.DAMAGE and finding.segment == last and self._known is not None:
+                return max(end_of_batches, self._known.offset)
+        return end_of_batches
 
     def _planned(self, cut_at_damage: bool) -> RepairPlan:
         plan = RepairPlan(self._directory)
@@ -101,8 +108,8 @@ class Repair:
                     plan.fresh_checkpoint = True
                 elif finding.segment not in plan.reindex:
                     plan.reindex.append(finding.segment)
-            elif finding.kind is Kind.CHECKPOINT:
-                plan.fresh_checkpoint = plan.fresh_checkpoint or bool(bases)
+            elif finding.kind is Kind.CHECKPOINT and bases:
+                plan.fresh_checkpoint = True
             elif finding.kind is Kind.LEFTOVER:
                 plan.remove += self._names_of(finding)
             elif finding.is_error and not (finding.kind is Kind.TORN_TAIL and cut is not None):
@@ -190,6 +197,9 @@ class Repair:
 
     def _cut(self, cut: CutPoint, set_aside: list[Offset]) -> None:
         sizes = self._listing.segments
+        file = self._files.open(self._listing.path(log_name(cut.segment)))
+        if not cut.is_torn_tail and sizes[cut.segment] > cut.position:
+            self._keep(file, cut.position, sizes[cut.segment], self._cut_name(cut))
         if self._stored is not None and self._stored.offset > cut.end_offset:
             # What it vouches for goes away: it must not be believed if we do not come to the end.
             write_checkpoint(self._files, self._directory, Checkpoint(start_offset=self._stored.start_offset))
@@ -200,9 +210,6 @@ class Repair:
                 if segment_name(base, suffix) in self._listing.indexes:
                     self._files.remove(self._listing.path(segment_name(base, suffix)))
         self._files.sync_directory(self._directory)
-        file = self._files.open(self._listing.path(log_name(cut.segment)))
-        if not cut.is_torn_tail and sizes[cut.segment] > cut.position:
-            self._keep(file, cut.position, sizes[cut.segment], self._cut_name(cut))
         file.truncate(cut.position)
         file.sync()
         sizes[cut.segment] = cut.position
@@ -221,53 +228,33 @@ class Repair:
         kept.sync()
         self._files.sync_directory(self._directory)
 
-    def _reindex(self, base: Offset) -> None:
-        bases = list(self._listing.segments)
-        end = bases[bases.index(base) + 1]
-        size = self._listing.segments[base]
-        segment = SealedSegment(self._files, self._pool, self._directory, base, size, end, self._spec)
-        segment.rebuild_indexes()
-        for file in segment.open_indexes():
+    def _reindex(self, base: Offset) -> SegmentIndexes:
+        """Both index files from the good batches of a log, durably; those behind damage are indexed too."""
+        indexes = SegmentIndexes(base)
+        for batch in self._batches(base, self._listing.segments[base]):
+            indexes.add(batch.header, batch.header.last_offset, batch.position, self._spec)
+        indexes.close()
+        for file in indexes.save(self._files, self._listing.path(segment_name(base, "")), anew=True):
             file.sync()
-        self._pool.forget(segment)
+        return indexes
 
     def _write_checkpoint(self, bases: list[Offset], producers: Producers, now_ms: TimestampMs) -> None:
         stored, last = self._stored, bases[-1]
-        created_ms = stored.created_ms if stored is not None and stored.segment == last else now_ms
-        active = ActiveSegment(
-            self._files,
-            self._pool,
-            self._directory,
-            last,
-            self._spec,
-            size=self._listing.segments[last],
-            end_offset=self._end_offset,
-            created_ms=created_ms,
-        )
-        active.rebuild_indexes()
-        self._sync([active.file, *active.save_indexes()])
-        saved = active.saved
-        self._pool.forget(active)
+        self._files.open(self._listing.path(log_name(last))).sync()
+        indexes = self._reindex(last)
         self._files.sync_directory(self._directory)
         start_offset = max(bases[0], stored.start_offset) if stored is not None else bases[0]
-        write_checkpoint(
-            self._files,
-            self._directory,
-            Checkpoint(
-                start_offset=min(start_offset, self._end_offset),
-                offset=self._end_offset,
-                segment=last,
-                position=active.size,
-                index_bytes=saved.offsets_bytes,
-                time_index_bytes=saved.times_bytes,
-                created_ms=created_ms,
-                producers=producers.to_rows(),
-            ),
+        checkpoint = Checkpoint(
+            start_offset=min(start_offset, self._end_offset),
+            offset=self._end_offset,
+            segment=last,
+            position=self._listing.segments[last],
+            index_bytes=len(indexes.offsets) * OFFSET_ENTRY_SIZE,
+            time_index_bytes=len(indexes.times) * TIME_ENTRY_SIZE,
+            created_ms=stored.created_ms if stored is not None and stored.segment == last else now_ms,
+            producers=producers.to_rows(),
         )
-
-    def _sync(self, files: list[File]) -> None:
-        for file in files:
-            file.sync()
+        write_checkpoint(self._files, self._directory, checkpoint)
 
     def _producers(self, now_ms: TimestampMs) -> Producers:
         """What the checkpoint remembers, if it can be believed, and what the log has behind it, up to the cut."""
@@ -288,7 +275,9 @@ class Repair:
         return producers
 
     def _batches(self, base: Offset, up_to: int) -> Iterator[BatchView]:
+        """The batches of a segment that are valid and in their place."""
+        misplaced = {f.position for f in self._findings if f.kind is Kind.ORDER and f.segment == base and f.size}
         file = self._files.open(self._listing.path(log_name(base)), writable=False)
         for part in walk_segment(file, up_to, base):
-            if isinstance(part, BatchView):
+            if isinstance(part, BatchView) and part.position not in misplaced:
                 yield part

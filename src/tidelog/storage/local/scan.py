@@ -1,13 +1,16 @@
 """Walking a segment's log file batch by batch: for recovery, index rebuilding, time look-ups, verification."""
 
+import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from tidelog.errors import CorruptBatch
+from tidelog.model import Offset
 from tidelog.records.batch import HEADER_SIZE, LENGTH_END, BatchView, check_integrity, read_header
 from tidelog.storage.local.files import File
 
 _CHUNK = 1 << 20
+MAX_RELATIVE_OFFSET = 0x7FFF_FFFF  # what an index entry can hold
 
 
 class Damage(NamedTuple):
@@ -21,12 +24,14 @@ class BatchScan:
     """The batches of `file` between two positions, as views into chunks that are read ahead.
 
     Stops at the end or at the first batch that is not valid; then `damage` says where and why, and `position` is the
-    end of the last good batch either way. Without `verify` only the headers are looked at.
+    end of the last good batch either way. Without `verify` only the headers are looked at. With `base_offset`, an
+    offset that such a segment cannot hold is damage too: the CRC does not cover it.
     """
 
-    def __init__(self, file: File, start: int, end: int, *, verify: bool) -> None:
+    def __init__(self, file: File, start: int, end: int, *, verify: bool, base_offset: Offset | None = None) -> None:
         self._file = file
         self._end = end
+        self._base_offset = base_offset
         self._verify = verify
         self.position = start
         self.damage: Damage | None = None
@@ -34,7 +39,9 @@ class BatchScan:
     def __iter__(self) -> Iterator[BatchView]:
         chunk = memoryview(b"")
         chunk_start = self.position
-        last_offset = -1
+        lowest = self._base_offset or 0
+        highest = sys.maxsize if self._base_offset is None else self._base_offset + MAX_RELATIVE_OFFSET
+        last_offset = lowest - 1
         while self.position < self._end:
             at = self.position - chunk_start
             wanted = self._wanted(chunk, at)
@@ -51,6 +58,8 @@ class BatchScan:
                     check_integrity(chunk, at, header)
                 if header.base_offset <= last_offset:
                     raise CorruptBatch(f"base offset {header.base_offset} does not follow offset {last_offset}")
+                if header.last_offset > highest:
+                    raise CorruptBatch(f"offset {header.last_offset} cannot be in segment {self._base_offset}")
             except CorruptBatch as error:
                 self.damage = Damage(self.position, str(error).replace(f" at position {at}", ""))
                 return

@@ -24,14 +24,13 @@ from tidelog.storage.local.index import (
     TimeIndexReader,
     TimeIndexWriter,
 )
-from tidelog.storage.local.scan import BatchScan, Damage
+from tidelog.storage.local.scan import MAX_RELATIVE_OFFSET, BatchScan, Damage
 from tidelog.storage.log import TimestampOffset
 
 LOG, INDEX, TIME_INDEX = ".log", ".index", ".timeindex"
 _NAME_DIGITS = 20
 _WALK = Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
 _WALK_CHUNK = 8 << 10
-MAX_POSITION = 0x7FFF_FFFF
 
 
 def segment_name(base_offset: Offset, suffix: str) -> str:
@@ -148,7 +147,7 @@ class Segment:
                     if base + last_delta != self.base_offset + indexed or magic != MAGIC:
                         raise _WrongIndexError
                     entry = None
-                if magic != MAGIC or length < MIN_LENGTH:
+                if magic != MAGIC or length < MIN_LENGTH or not 0 <= base - self.base_offset <= MAX_RELATIVE_OFFSET:
                     raise self._corrupt("what should be a batch header is none", position + at, offset)
                 if base + last_delta >= offset:
                     return int(position + at)
@@ -189,7 +188,7 @@ class Segment:
     def first_at_or_after(self, timestamp: TimestampMs, from_offset: Offset) -> TimestampOffset | None:
         """The first record of the segment from `from_offset` on whose timestamp is not before `timestamp`."""
         start = self.locate(max(from_offset, self.base_offset + self.times.before(timestamp)))
-        scan = BatchScan(self.file, start, self.size, verify=False)
+        scan = BatchScan(self.file, start, self.size, base_offset=self.base_offset, verify=False)
         for batch in scan:
             if batch.header.max_timestamp < timestamp or batch.header.last_offset < from_offset:
                 continue
@@ -342,10 +341,12 @@ class SegmentIndexes:
             (TIME_INDEX, TIME_ENTRY_SIZE, self.times, self._saved_times),
         ):
             file = files.open(path + suffix, create=True)
-            if first == 0:
-                file.truncate(0)
             if len(index) > first:
                 file.pwrite(index.stored(first), first * entry_size)
+            if (
+                file.size() > len(index) * entry_size
+            ):  # entries that a crash kept although the log lost what they name
+                file.truncate(len(index) * entry_size)
             saved.append(file)
         self._saved_offsets, self._saved_times = len(self.offsets), len(self.times)
         return saved
@@ -354,7 +355,7 @@ class SegmentIndexes:
 def index_anew(segment: Segment, spec: IndexSpec) -> tuple[SegmentIndexes, Damage | None]:
     """The indexes of a segment from its batch headers, and where the log itself is damaged, if it is."""
     indexes = SegmentIndexes(segment.base_offset)
-    scan = BatchScan(segment.file, 0, segment.size, verify=False)
+    scan = BatchScan(segment.file, 0, segment.size, base_offset=segment.base_offset, verify=False)
     for batch in scan:
         indexes.add(batch.header, batch.header.last_offset, batch.position, spec)
     return indexes, scan.damage
@@ -441,7 +442,7 @@ class ActiveSegment(Segment):
     def is_full(self, more_bytes: int, last_offset: Offset, max_bytes: int) -> bool:
         return self.size > 0 and (
             self.size + more_bytes > max_bytes
-            or last_offset - self.base_offset > MAX_POSITION
+            or last_offset - self.base_offset > MAX_RELATIVE_OFFSET
             or (self._indexes or self.indexes).full
         )
 

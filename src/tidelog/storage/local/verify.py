@@ -16,10 +16,10 @@ A hole in the offsets is an error unless the log was compacted. Whether it was i
 otherwise a batch that has fewer records than offsets gives it away.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from enum import StrEnum
 from itertools import pairwise
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from tidelog.errors import InvalidInput, StorageError
 from tidelog.model import Offset, ProducerId
@@ -38,13 +38,12 @@ from tidelog.storage.local.inspect import (
     list_partition,
     log_name,
     walk_segment,
+    with_next,
 )
-from tidelog.storage.local.recovery import UNREACHABLE
+from tidelog.storage.local.recovery import CUT, UNREACHABLE
 from tidelog.storage.local.segment import INDEX, TIME_INDEX, segment_name
 
-CUT = ".cut"  # bytes that a repair took out of the log
 _EVERYTHING = 1 << 62
-T = TypeVar("T")
 
 
 class Severity(StrEnum):
@@ -138,7 +137,7 @@ class PartitionCheck:
         self.listing = list_partition(self._files, self._directory)
         yield from unreadable
         yield from self._check_checkpoint()
-        for base, following in _with_next(self.listing.segments):
+        for base, following in with_next(self.listing.segments):
             try:
                 yield from self._check_segment(base, following)
             except FileNotFoundError:
@@ -214,7 +213,8 @@ class PartitionCheck:
             )
 
     def _check_boundary(self, base: Offset, part: SegmentPart | None, size: int) -> Iterator[Finding]:
-        """The checkpoint's position must be a batch boundary, with the checkpoint's offset. `part` None: the end."""
+        """The checkpoint's position, which is in `part` (None: the file's end), must be a batch boundary with the
+        checkpoint's offset."""
         at = self.checkpoint
         if at is None or at.segment != base:
             return
@@ -226,7 +226,7 @@ class PartitionCheck:
                     f"but the log is at {self._expected} there",
                     at.offset,
                 )
-        elif isinstance(part, BatchView) and start < at.position < start + part.header.size:
+        elif isinstance(part, BatchView):
             yield self._wrong_checkpoint(
                 f"names position {at.position} of {log_name(base)}, inside the batch at {start}", at.offset
             )
@@ -252,24 +252,27 @@ class PartitionCheck:
         times = TimeIndexCheck(base, (yield from self._index(base, TIME_INDEX, TIME_ENTRY_SIZE, time_bytes)))
         yield from self._wrong_entries(base, INDEX, offsets.out_of_order())
         yield from self._wrong_entries(base, TIME_INDEX, times.out_of_order())
-        for part, next_part in _with_next(walk_segment(file, size, base, progress=self._progress)):
-            yield from self._check_boundary(base, part, size)
+        boundary = self.checkpoint.position if self.checkpoint and self.checkpoint.segment == base else -1
+        for part, next_part in with_next(walk_segment(file, size, base, progress=self._progress)):
+            if part.position <= boundary < (next_part.position if next_part is not None else size):
+                yield from self._check_boundary(base, part, size)
             if isinstance(part, DamagedRange):
                 yield self._damage(base, size, part, following)
-                yield from self._wrong_entries(
-                    base, INDEX, offsets.passed_damage(part.position, part.position + part.size)
-                )
+                passed = offsets.passed_damage(part.position, part.position + part.size)
+                yield from self._wrong_entries(base, INDEX, passed)
                 times.passed_damage()
                 continue
-            last_offset = yield from self._check_batch(name, base, part, _offset_of(next_part, following))
+            header = part.header
+            last_offset: Offset | None = header.last_offset
+            if not self._is_next(header):
+                last_offset = yield from self._check_batch(name, base, part, _offset_of(next_part, following))
             if part.position >= offsets.next_position:
                 yield from self._wrong_entries(base, INDEX, offsets.saw(part.position, last_offset))
-            if last_offset is not None:
-                header = part.header
-                first_offset = last_offset - header.last_offset_delta
-                yield from self._wrong_entries(
-                    base, TIME_INDEX, times.saw(first_offset, last_offset, header.max_timestamp)
-                )
+            if last_offset is None:
+                times.passed_damage()
+            elif times.concerns(last_offset, header.max_timestamp):
+                wrong = times.saw(header.base_offset, last_offset, header.max_timestamp)
+                yield from self._wrong_entries(base, TIME_INDEX, wrong)
         yield from self._check_boundary(base, None, size)
         self._bytes += size
         yield from self._wrong_entries(base, INDEX, offsets.rest())
@@ -282,47 +285,60 @@ class PartitionCheck:
             else:
                 what = f"starts at offset {base}, but the segment before it goes up to {self._expected - 1}"
                 yield self._error(Kind.ORDER, name, what, position=0, offset=base, segment=base)
+                self._expected, self.end_offset = None, base
+                return
         self._expected = self.end_offset = base
+
+    def _is_next(self, header: BatchHeader) -> bool:
+        """Whether the batch simply continues the log, as nearly all do; then it is counted, and nothing is to say."""
+        if (
+            header.base_offset != self._expected
+            or header.leader_epoch != self._leader_epoch
+            or header.record_count <= header.last_offset_delta
+            or header.base_offset in self._remembered
+            or self._deep
+        ):
+            return False
+        self._batches += 1
+        self._records += header.record_count
+        self._expected = self.end_offset = header.next_offset
+        return True
 
     def _check_batch(
         self, name: str, base: Offset, batch: BatchView, next_base: Offset | None
     ) -> Generator[Finding, None, Offset | None]:
-        """Its value: the batch's last offset as it should be, or None if that cannot be told."""
+        """Its value: the batch's last offset, or None if it cannot be believed."""
         header = batch.header
         self._batches += 1
         self._records += header.record_count
         if header.record_count <= header.last_offset_delta:
             self._compacted = True
-        if self._remembered:
-            yield from self._check_remembered(header)
         if header.leader_epoch < self._leader_epoch:
             what = f"leader epoch {header.leader_epoch} follows epoch {self._leader_epoch}"
             yield self._note(Kind.EPOCH, name, what, position=batch.position, offset=header.base_offset)
         self._leader_epoch = header.leader_epoch
         if self._deep:
             yield from self._check_records(name, base, batch)
-        end: Offset | None = header.next_offset
-        if header.base_offset != self._expected:
-            end = yield from self._check_order(name, base, batch, next_base)
-        if end is None:
+        if header.base_offset != self._expected and not (yield from self._check_order(name, base, batch, next_base)):
             return None
-        self._expected = self.end_offset = end
-        return end - 1
+        self._expected = self.end_offset = header.next_offset
+        yield from self._check_remembered(header)
+        return header.last_offset
 
     def _check_order(
         self, name: str, base: Offset, batch: BatchView, next_base: Offset | None
-    ) -> Generator[Finding, None, Offset | None]:
+    ) -> Generator[Finding, None, bool]:
         """A batch that does not begin where the one before it ended: a hole, or its own offset is wrong, which the
-        CRC does not cover. What follows tells. Its value: where the log goes on behind it, None if nobody knows."""
+        CRC does not cover. What follows tells. Its value: whether the batch's offsets can be believed."""
         header = batch.header
         if self._expected is None and header.base_offset >= self.end_offset:
-            return header.next_offset
+            return True
         should_be = self.end_offset
         should_end = should_be + header.last_offset_delta + 1
         goes_on_inside = next_base is not None and should_end <= next_base < header.next_offset
         if header.base_offset > should_be and not goes_on_inside:
             self._gaps.append(_Gap(base, batch.position, should_be, header.base_offset))
-            return header.next_offset
+            return True
         yield self._error(
             Kind.ORDER,
             name,
@@ -332,7 +348,9 @@ class PartitionCheck:
             size=header.size,
             segment=base,
         )
-        return should_end if next_base is None or next_base >= should_end else None
+        if next_base is None or next_base >= should_end:
+            self._expected = self.end_offset = should_end
+        return False
 
     def _check_records(self, name: str, base: Offset, batch: BatchView) -> Iterator[Finding]:
         try:
@@ -443,15 +461,6 @@ class PartitionCheck:
 
     def _finding(self, severity: Severity, kind: Kind, name: str, what: str, **details: int | None) -> Finding:
         return Finding(severity, kind, self.listing.path(name), what, **details)
-
-
-def _with_next(items: Iterable[T]) -> Iterator[tuple[T, T | None]]:
-    iterator = iter(items)
-    for item in iterator:
-        for following in iterator:
-            yield item, following
-            item = following
-        yield item, None
 
 
 def _offset_of(part: SegmentPart | None, following: Offset | None) -> Offset | None:

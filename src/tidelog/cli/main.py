@@ -1,0 +1,94 @@
+"""The `tidelog` command: finds the group, and turns whatever goes wrong into one line and an exit code.
+
+exit code  meaning
+0          done
+1          it failed, or something is wrong with what was looked at
+2          the command was not understood
+130        interrupted
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from tidelog import __version__
+from tidelog.errors import TidelogError
+
+FAILED, INTERRUPTED = 1, 130
+
+# name: (module, what the help says), so that neither `--help` nor another group imports it.
+_GROUPS = {
+    "log": ("tidelog.cli.log", "Look into, verify and repair logs on disk."),
+}
+
+
+class _LazyGroups(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return sorted(_GROUPS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _GROUPS:
+            return None
+        command: click.Command = import_module(_GROUPS[cmd_name][0]).group
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in sorted(_GROUPS.items())])
+
+
+@click.group(
+    cls=_LazyGroups,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
+@click.version_option(__version__, prog_name="tidelog", message="%(prog)s %(version)s")
+@click.pass_context
+def cli(ctx: click.Context) -> None:
+    """Tidelog: a log-based message broker in Python that speaks the Kafka protocol."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Carry a command out; the process's exit code."""
+    try:
+        code = cli.main(list(arguments), prog_name="tidelog", standalone_mode=False)
+        sys.stdout.flush()
+    except click.UsageError as error:
+        command = error.ctx.command_path if error.ctx else "tidelog"
+        return _fail(f"{error.format_message()} Run '{command} --help' to see how it is used.", error.exit_code)
+    except click.ClickException as error:
+        return _fail(error.format_message(), error.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        return INTERRUPTED
+    except BrokenPipeError:
+        return _reader_is_gone()
+    except TidelogError as error:
+        return _fail(str(error), FAILED)
+    except OSError as error:
+        where = f": {os.fsdecode(error.filename)}" if error.filename is not None else ""
+        return _fail(f"{error.strerror or error}{where}; check the path and its permissions", FAILED)
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"tidelog: error: {' '.join(message.split())}", err=True)
+    return code
+
+
+def _reader_is_gone() -> int:
+    """`| head` has seen enough. The interpreter must not complain about it at its exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return FAILED
+
+
+def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")  # a terminal that cannot show a character is no reason to fail
+    sys.exit(run(sys.argv[1:]))
