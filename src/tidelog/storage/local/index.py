@@ -23,8 +23,9 @@ OFFSET_ENTRY_SIZE = 8
 TIME_ENTRY = Struct(">qI")
 TIME_ENTRY_SIZE = TIME_ENTRY.size
 
-_LOW = 0xFFFF_FFFF
+POSITION_MASK = _LOW = 0xFFFF_FFFF
 _FENCE = 64  # one entry in so many is held in memory; the search inside them reads one run of the mapped file
+_RUN_BYTES = _FENCE * OFFSET_ENTRY_SIZE
 _LITTLE_ENDIAN = sys.byteorder == "little"
 
 
@@ -54,8 +55,9 @@ def _native(stored: ReadBuffer) -> "array[int]":
 class OffsetIndex(Protocol):
     def __len__(self) -> int: ...
     def entry(self, number: int) -> OffsetEntry: ...
-    def at_or_before(self, relative_offset: int) -> OffsetEntry | None:
-        """The indexed batch to scan from to find the offset; None: from the segment's start."""
+    def at_or_before(self, relative_offset: int) -> int:
+        """The entry of the batch to scan from to find the offset, as a number (offset << 32 | position); -1: there is
+        none, scan from the segment's start."""
 
     def boundary_at_or_before(self, position: int) -> int:
         """The last indexed batch start that is not past `position`, or 0."""
@@ -90,9 +92,9 @@ class OffsetIndexWriter:
         value = self._entries[number]
         return OffsetEntry(value >> 32, value & _LOW)
 
-    def at_or_before(self, relative_offset: int) -> OffsetEntry | None:
+    def at_or_before(self, relative_offset: int) -> int:
         found = bisect_right(self._entries, relative_offset << 32 | _LOW)
-        return self.entry(found - 1) if found else None
+        return self._entries[found - 1] if found else -1
 
     def boundary_at_or_before(self, position: int) -> int:
         found = bisect_right(self._entries, position, key=_position)
@@ -122,20 +124,21 @@ class OffsetIndexReader:
         (value,) = _native(self._view[number * 8 : number * 8 + 8])
         return OffsetEntry(value >> 32, value & _LOW)
 
-    def at_or_before(self, relative_offset: int) -> OffsetEntry | None:
+    def at_or_before(self, relative_offset: int) -> int:
         key = relative_offset << 32 | _LOW
         fence = bisect_right(self._fences, key)
         if not fence:
-            return None
-        run = _native(self._view[(fence - 1) * _FENCE * 8 : fence * _FENCE * 8])
-        value = run[bisect_right(run, key) - 1]
-        return OffsetEntry(value >> 32, value & _LOW)
+            return -1
+        run = array("Q", self._view[(fence - 1) * _RUN_BYTES : fence * _RUN_BYTES].tobytes())
+        if _LITTLE_ENDIAN:
+            run.byteswap()
+        return run[bisect_right(run, key) - 1]
 
     def boundary_at_or_before(self, position: int) -> int:
         fence = bisect_right(self._fences, position, key=_position)
         if not fence:
             return 0
-        run = _native(self._view[(fence - 1) * _FENCE * 8 : fence * _FENCE * 8])
+        run = _native(self._view[(fence - 1) * _RUN_BYTES : fence * _RUN_BYTES])
         return run[bisect_right(run, position, key=_position) - 1] & _LOW
 
 

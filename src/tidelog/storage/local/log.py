@@ -216,19 +216,21 @@ class LocalLog:
         """The headers of everything in `view`, or what is wrong with it."""
         headers = []
         position, size = 0, len(view)
-        max_bytes = self.settings.max_message_bytes
+        settings = self.settings
         while position < size:
             header = read_produced(view, position)
             batch_size = header.length + LENGTH_END
-            if batch_size > max_bytes and not header.attributes & CONTROL_BIT:
-                raise RecordTooLarge(f"a batch of {batch_size} bytes; {self.partition} takes at most {max_bytes}")
+            if batch_size > settings.max_message_bytes and not header.attributes & CONTROL_BIT:
+                raise RecordTooLarge(
+                    f"a batch of {batch_size} bytes; {self.partition} takes at most {settings.max_message_bytes}"
+                )
             headers.append(header)
             position += batch_size
         if not headers:
             raise InvalidRecord("nothing to append")
-        if size > self.settings.segment_bytes:
+        if size > settings.segment_bytes:
             raise RecordTooLarge(
-                f"{size} bytes do not fit into a segment of {self.settings.segment_bytes} bytes (segment.bytes)"
+                f"{size} bytes do not fit into a segment of {settings.segment_bytes} bytes (segment.bytes)"
             )
         return headers
 
@@ -313,21 +315,17 @@ class LocalLog:
         cached = self._tail.read(offset, max_bytes, end, at_least_one=at_least_one)
         if cached is not None:
             return ReadResult(cached, sum(map(len, cached)))  # type: ignore[arg-type]
-        number = bisect_right(self._bases, offset) - 1
-        segment: Segment = self._active
-        if offset < self._active.base_offset:
-            segment = self._sealed[number]
-            # An offset that compaction removed from the end of a segment is answered by the next one.
-            while (position := segment.locate(offset)) == segment.size and number < len(self._sealed):
-                number += 1
-                segment = self._sealed[number] if number < len(self._sealed) else self._active
-        else:
-            position = segment.locate(offset)
-        limit = segment.size if end >= self._end else segment.locate(end)
-        stop = segment.end_of_whole_batches(position, max_bytes, limit, at_least_one=at_least_one)
-        if stop <= position:
+        number = bisect_right(self._bases, offset) - 1 if offset < self._active.base_offset else len(self._sealed)
+        while True:
+            segment: Segment = self._sealed[number] if number < len(self._sealed) else self._active
+            limit = segment.size if end >= self._end else segment.locate(end)
+            start, stop = segment.find(offset, max_bytes, limit, at_least_one=at_least_one)
+            if start < segment.size or segment is self._active:
+                break
+            number += 1  # an offset that compaction removed from the end of a segment is answered by the next one
+        if stop <= start:
             return NOTHING
-        return ReadResult([SegmentRange(segment.file, position, stop - position)], stop - position)
+        return ReadResult([SegmentRange(segment.file, start, stop - start)], stop - start)
 
     def offset_for_time(self, timestamp: TimestampMs) -> TimestampOffset | None:
         for segment in self._segments():

@@ -207,7 +207,7 @@ class Recovery:
             header = batch.header
             if header.base_offset < active.end_offset:
                 return Damage(batch.position, f"base offset {header.base_offset} is before {active.end_offset}")
-            active.appended(header, header.base_offset)
+            active.recovered(header)
             if header.has_producer:
                 producers.update(header, header.base_offset, self._now_ms)
         return scan.damage

@@ -16,6 +16,7 @@ from tidelog.storage.local.files import File, Files, storage_error
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.index import (
     OFFSET_ENTRY_SIZE,
+    POSITION_MASK,
     TIME_ENTRY_SIZE,
     OffsetIndex,
     OffsetIndexReader,
@@ -31,6 +32,8 @@ LOG, INDEX, TIME_INDEX = ".log", ".index", ".timeindex"
 _NAME_DIGITS = 20
 _WALK = Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
 _WALK_CHUNK = 8 << 10
+_EXPECTED_READERS = 16
+_FEW = 100
 
 
 def segment_name(base_offset: Offset, suffix: str) -> str:
@@ -65,7 +68,7 @@ class Segment:
     """What both kinds share: finding positions through the index, checked against the log file."""
 
     _writable: ClassVar[bool] = False
-    __slots__ = ("_file", "_files", "_pool", "base_offset", "path", "recently_used", "size")
+    __slots__ = ("_expected", "_file", "_files", "_pool", "base_offset", "path", "recently_used", "size")
 
     def __init__(self, files: Files, pool: HandlePool, directory: str, base_offset: Offset, size: int) -> None:
         self._files = files
@@ -75,6 +78,7 @@ class Segment:
         self.path = f"{directory}/{segment_name(base_offset, '')}"
         self.size = size
         self.recently_used = False
+        self._expected: dict[Offset, int] = {}  # where readers in sequence will go on
 
     @property
     def file(self) -> File:
@@ -118,24 +122,36 @@ class Segment:
 
     def locate(self, offset: Offset) -> int:
         """Where the first batch starts whose last offset is not before `offset`; the segment's size if none is."""
+        return self._located(offset)[0]
+
+    def find(self, offset: Offset, max_bytes: int, limit: int, *, at_least_one: bool) -> tuple[int, int]:
+        """Start and end of whole batches from the one that holds `offset`: at most `max_bytes`, none past `limit`."""
+        start = self._expected.pop(offset, -1)
+        chunk, at = b"", 0
+        if start < 0:
+            start, chunk, at = self._located(offset)
+        end = self._end_in(chunk, at, start, max_bytes, limit)
+        if end < 0:
+            end = self._end_by_index(start, max_bytes, limit)
+        if end == start and at_least_one and start < limit:
+            end = start + self._batch_size(start)
+        return start, end
+
+    def _located(self, offset: Offset) -> tuple[int, bytes, int]:
+        """The position, and the bytes around it that were read on the way with the place of the batch in them."""
         try:
             return self._locate(offset)
         except _WrongIndexError:
             damage = self.rebuild_indexes()
             if damage is not None:
-                raise CorruptLog(
-                    damage.reason, file=self.path + LOG, position=damage.position, offset=offset
-                ) from None
+                raise self._corrupt(damage.reason, damage.position, offset) from None
             return self._locate(offset)
 
-    def _locate(self, offset: Offset) -> int:
+    def _locate(self, offset: Offset) -> tuple[int, bytes, int]:
         entry = self.index.at_or_before(offset - self.base_offset)
-        if entry is None:
-            position = 0
-        else:
-            indexed, position = entry
-            if position >= self.size:
-                raise _WrongIndexError
+        position = entry & POSITION_MASK if entry >= 0 else 0
+        if position >= self.size and entry >= 0:
+            raise _WrongIndexError
         while position < self.size:
             chunk = self.file.pread(min(_WALK_CHUNK, self.size - position), position)
             at, available = 0, len(chunk) - HEADER_SIZE
@@ -143,47 +159,59 @@ class Segment:
                 raise self._corrupt("the file ends inside a batch header", position, offset)
             while at <= available:
                 base, length, magic, last_delta = _WALK.unpack_from(chunk, at)
-                if entry is not None:
-                    if base + last_delta != self.base_offset + indexed or magic != MAGIC:
+                if entry >= 0:
+                    if base + last_delta != self.base_offset + (entry >> 32) or magic != MAGIC:
                         raise _WrongIndexError
-                    entry = None
+                    entry = -1
                 if magic != MAGIC or length < MIN_LENGTH or not 0 <= base - self.base_offset <= MAX_RELATIVE_OFFSET:
                     raise self._corrupt("what should be a batch header is none", position + at, offset)
                 if base + last_delta >= offset:
-                    return int(position + at)
+                    return position + at, chunk, at
                 at += length + LENGTH_END
             position += at
-        return self.size
+        return self.size, b"", 0
 
-    def end_of_whole_batches(self, start: int, max_bytes: int, limit: int, *, at_least_one: bool) -> int:
-        """The largest batch boundary up to `limit` with at most `max_bytes` from `start` (a batch start)."""
+    def _end_in(self, chunk: bytes, at: int, start: int, max_bytes: int, limit: int) -> int:
+        """The end of a short range, found in bytes that are here already; -1 if it may be past them."""
         if start + max_bytes >= limit:
             return limit
-        boundary = self.index.boundary_at_or_before(start + max_bytes)
-        if boundary > start:
-            if self._is_batch_start(boundary):
-                return boundary
-            self.rebuild_indexes()
-        position = start
+        if at + max_bytes + HEADER_SIZE > len(chunk):
+            return -1
+        end = at
         while True:
-            header = self.file.pread(HEADER_SIZE, position)
-            length: int
-            _, length, magic, _ = _WALK.unpack_from(header)
+            _, length, magic, _ = _WALK.unpack_from(chunk, end)
             if magic != MAGIC or length < MIN_LENGTH:
-                raise self._corrupt("what should be a batch header is none", position, -1)
-            end = position + length + LENGTH_END
-            if end > limit or (end - start > max_bytes and not (at_least_one and position == start)):
-                return position
-            position = end
-            if position - start >= max_bytes:
-                return position
+                raise self._corrupt("what should be a batch header is none", start + end - at, -1)
+            if end + length + LENGTH_END - at > max_bytes:
+                return start + end - at
+            end += length + LENGTH_END
 
-    def _is_batch_start(self, position: int) -> bool:
+    def _end_by_index(self, start: int, max_bytes: int, limit: int) -> int:
+        """The last indexed batch start within the range, checked; where the index is too coarse, batch by batch. A
+        reader in sequence will ask for the offset that stands there next."""
+        end = self.index.boundary_at_or_before(start + max_bytes)
+        if end > start:
+            header = self.file.pread(HEADER_SIZE, end)
+            if len(header) == HEADER_SIZE:
+                base, length, magic, _ = _WALK.unpack_from(header)
+                if magic == MAGIC and length >= MIN_LENGTH and base >= self.base_offset:
+                    if len(self._expected) >= _EXPECTED_READERS:
+                        self._expected.clear()
+                    self._expected[base] = end
+                    return end
+            self.rebuild_indexes()
+        end = start
+        while end < limit and (size := self._batch_size(end)) <= start + max_bytes - end:
+            end += size
+        return end
+
+    def _batch_size(self, position: int) -> int:
         header = self.file.pread(HEADER_SIZE, position)
-        if len(header) < HEADER_SIZE:
-            return False
-        base, length, magic, _ = _WALK.unpack_from(header)
-        return magic == MAGIC and length >= MIN_LENGTH and bool(base >= self.base_offset)
+        length: int
+        _, length, magic, _ = _WALK.unpack_from(header) if len(header) == HEADER_SIZE else (0, 0, 0, 0)
+        if magic != MAGIC or length < MIN_LENGTH:
+            raise self._corrupt("what should be a batch header is none", position, -1)
+        return length + LENGTH_END
 
     def first_at_or_after(self, timestamp: TimestampMs, from_offset: Offset) -> TimestampOffset | None:
         """The first record of the segment from `from_offset` on whose timestamp is not before `timestamp`."""
@@ -367,7 +395,7 @@ class ActiveSegment(Segment):
     `saved` is how many bytes of the index files a checkpoint vouches for; None: none, make them anew."""
 
     _writable = True
-    __slots__ = ("_indexes", "_saved", "_spec", "created_ms", "end_offset")
+    __slots__ = ("_indexed_size", "_indexes", "_saved", "_spec", "_unindexed", "created_ms", "end_offset")
 
     def __init__(
         self,
@@ -388,6 +416,8 @@ class ActiveSegment(Segment):
         self._saved = saved
         self._spec = spec
         self._indexes = SegmentIndexes(base_offset) if size == 0 else None
+        self._indexed_size = size
+        self._unindexed: list[BatchHeader] = []  # recovered behind `_indexed_size`, waiting for the indexes
 
     @property
     def directory(self) -> str:
@@ -427,6 +457,15 @@ class ActiveSegment(Segment):
         (self._indexes or self.indexes).add(header, last_offset, size, self._spec)
         self.size = size + header.length + LENGTH_END
         self.end_offset = last_offset + 1
+
+    def recovered(self, header: BatchHeader) -> None:
+        """The same for a batch that was found behind the end; a few of them do not make it load the indexes."""
+        if self._indexes is None and len(self._unindexed) < _FEW:
+            self._unindexed.append(header)
+            self.size += header.length + LENGTH_END
+            self.end_offset = header.next_offset
+        else:
+            self.appended(header, header.base_offset)
 
     def drop_unfinished(self) -> None:
         """Cut off what stands behind the last batch, durably: else it could come back behind the next one."""
@@ -477,7 +516,13 @@ class ActiveSegment(Segment):
             offsets = self._read_prefix(INDEX, self._saved.offsets_bytes)
             times = self._read_prefix(TIME_INDEX, self._saved.times_bytes)
             if offsets is not None and times is not None:
-                return SegmentIndexes(self.base_offset, offsets, times, self.size)
+                indexes = SegmentIndexes(self.base_offset, offsets, times, self._indexed_size)
+                position = self._indexed_size
+                for header in self._unindexed:
+                    indexes.add(header, header.last_offset, position, self._spec)
+                    position += header.size
+                self._unindexed = []
+                return indexes
         return index_anew(self, self._spec)[0]
 
     def _read_prefix(self, suffix: str, size: int) -> bytes | None:
