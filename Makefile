@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: help run test check format bench bench-storage bench-columnar bench-wire clean
+.PHONY: help run test check format bench bench-storage bench-broker bench-columnar bench-wire clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
@@ -16,11 +16,8 @@ $(READY): pyproject.toml requirements/dev.txt requirements/constraints.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[columnar]' -r requirements/dev.txt
 	@touch $@
 
-run: $(READY)  ## look at a sample log with the tidelog command
-	@$(BIN)/tidelog log sample --if-missing sample-log
-	@$(BIN)/tidelog log dump sample-log
-	@echo
-	@$(BIN)/tidelog --help
+run: $(READY)  ## start a broker on 127.0.0.1:9092, data in ./tidelog-data; Ctrl-C stops it
+	@$(BIN)/tidelog serve
 
 test: $(READY)  ## run every test
 	$(BIN)/python -m pytest -n $(WORKERS) -q
@@ -36,10 +33,13 @@ format: $(READY)  ## put the source into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: bench-storage bench-columnar bench-wire  ## run every benchmark
+bench: bench-storage bench-broker bench-columnar bench-wire  ## run every benchmark
 
 bench-storage: $(READY)  ## storage speed against the raw disk; the last line is JSON
 	$(BIN)/python -m benchmarks.storage
+
+bench-broker: $(READY)  ## a broker process under load; the last line is JSON
+	$(BIN)/python -m benchmarks.broker
 
 bench-columnar: $(READY)  ## record batches to Arrow columns and back
 	$(BIN)/python -m benchmarks.columnar

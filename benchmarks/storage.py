@@ -306,7 +306,7 @@ def measure_durable_append(scratch: Scratch, report: Report, appends: int, calle
 
         for _ in range(3):
             one_s = seconds(write_and_sync) / serial
-            round_s = seconds(lambda: [write_all_and_sync_once() for _ in range(100)]) / 100
+            round_s = statistics.median(seconds(write_all_and_sync_once) for _ in range(100))
             began = time.perf_counter()
             await asyncio.gather(*(caller(number) for number in range(callers)))
             rounds.append((one_s, (time.perf_counter() - began) / (per_caller * callers), round_s))

@@ -19,29 +19,32 @@ from tidelog.errors import TidelogError
 
 FAILED, INTERRUPTED = 1, 130
 
-# name: (module, what the help says), so that neither `--help` nor another group imports it.
-_GROUPS = {
-    "log": ("tidelog.cli.log", "Look into, verify and repair logs on disk."),
+# name: (module, attribute, what the help says), so that neither `--help` nor another command imports it.
+_COMMANDS = {
+    "config": ("tidelog.cli.serve", "config", "Show a broker's settings and where they come from."),
+    "log": ("tidelog.cli.log", "group", "Look into, verify and repair logs on disk."),
+    "serve": ("tidelog.cli.serve", "serve", "Run a broker."),
 }
 
 
-class _LazyGroups(click.Group):
+class _LazyCommands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return sorted(_GROUPS)
+        return sorted(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _GROUPS:
+        if cmd_name not in _COMMANDS:
             return None
-        command: click.Command = import_module(_GROUPS[cmd_name][0]).group
+        module, attribute, _ = _COMMANDS[cmd_name]
+        command: click.Command = getattr(import_module(module), attribute)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in sorted(_GROUPS.items())])
+            formatter.write_dl([(name, text) for name, (_, _, text) in sorted(_COMMANDS.items())])
 
 
 @click.group(
-    cls=_LazyGroups,
+    cls=_LazyCommands,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
 )

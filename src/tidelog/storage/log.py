@@ -9,7 +9,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from tidelog.model import LeaderEpoch, Offset, TimestampMs
+from tidelog.model import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs
 from tidelog.records.batch import ReadBuffer, WriteBuffer
 from tidelog.settings import LogSettings
 
@@ -41,7 +41,9 @@ class FileRange(Protocol):
     position: int
     size: int
 
-    def read(self) -> bytes: ...
+    def read(self, position: int | None = None) -> bytes:
+        """All of it, or from a position of the file on."""
+
     def fileno(self) -> int:
         """For sendfile."""
 
@@ -56,6 +58,15 @@ class ReadResult(NamedTuple):
         return b"".join(
             part if isinstance(part, bytes | bytearray | memoryview) else part.read() for part in self.parts
         )
+
+
+class ActiveProducer(NamedTuple):
+    """An idempotent producer that the log remembers."""
+
+    producer_id: ProducerId
+    epoch: ProducerEpoch
+    last_sequence: int
+    last_timestamp: TimestampMs
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +137,9 @@ class PartitionLog(Protocol):
     @abstractmethod
     def configure(self, settings: LogSettings) -> None:
         """How the log is kept from now on."""
+
+    @abstractmethod
+    def active_producers(self) -> list[ActiveProducer]: ...
 
     @abstractmethod
     def stats(self) -> LogStats: ...

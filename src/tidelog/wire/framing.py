@@ -5,14 +5,17 @@ moved only if it arrives in parts that do not fit into one buffer. Bytes that we
 long as a view of them lives: a buffer is used anew only when nobody holds a view of it, else a fresh one takes its
 place. So a handler may keep a frame, or a batch in it, for as long as it likes; it keeps the whole buffer alive.
 
-Memory follows what was received, never what a length claims: at most `GROWTH` times as much, or two small buffers.
+A connection begins with a small buffer and gets larger ones as it fills them, so that an idle one costs little and a
+busy one receives many frames at a time. Memory follows what was received, never what a length claims: at most
+`GROWTH` times as much, or two buffers.
 """
 
 from struct import Struct
 
 from tidelog.wire.protocol_errors import FrameTooLarge
 
-BUFFER_SIZE = 64 * 1024
+BUFFER_SIZE = 16 * 1024
+LARGEST_BUFFER_SIZE = 512 * 1024
 GROWTH = 4
 DEFAULT_MAX_FRAME_SIZE = 100 * 1024 * 1024
 
@@ -28,11 +31,12 @@ class FrameReader:
     more: close the connection.
     """
 
-    __slots__ = ("_buffer", "_filled", "_frame_end", "_small_buffer", "_start", "_view", "max_frame_size")
+    __slots__ = ("_buffer", "_filled", "_frame_end", "_size", "_start", "_view", "max_frame_size")
 
     def __init__(self, max_frame_size: int = DEFAULT_MAX_FRAME_SIZE) -> None:
         self.max_frame_size = max_frame_size
-        self._buffer = self._small_buffer = bytearray(BUFFER_SIZE)
+        self._size = BUFFER_SIZE  # of the next buffer, unless a frame needs a larger one
+        self._buffer = bytearray(BUFFER_SIZE)
         self._view = memoryview(self._buffer)
         self._start = 0  # where the first frame starts that is not whole yet, its length included
         self._filled = 0
@@ -46,15 +50,18 @@ class FrameReader:
     def get_buffer(self, _sizehint: int = -1) -> memoryview:
         """Room to receive into; never empty."""
         capacity = len(self._buffer)
-        # A frame that cannot end in this buffer moves while little of it is here; a large buffer is filled first.
-        too_small = self._frame_end > capacity and (self._start > 0 or capacity == BUFFER_SIZE)
-        if self._filled == capacity or too_small:
-            self._move()
+        room = capacity - self._filled
+        if room == 0 or (room < capacity >> 2 and self._filled - self._start <= capacity >> 2):
+            self._move()  # nearly full, and there is little to take along
+        elif self._frame_end > capacity and (self._start > 0 or capacity < self._size):
+            self._move()  # a frame that cannot end here moves while little of it is here; else it fills this up first
         return self._view[self._filled :]
 
     def received(self, nbytes: int) -> list[memoryview]:
         """The frames that became whole by the bytes just put into the room."""
         filled = self._filled = self._filled + nbytes
+        if filled == len(self._buffer) and self._size < LARGEST_BUFFER_SIZE:
+            self._size *= 2
         start, end, view = self._start, self._frame_end, self._view
         frames: list[memoryview] = []
         while True:
@@ -89,13 +96,10 @@ class FrameReader:
         """Goes on in another buffer, or at the start of this one, with the bytes that are pending."""
         pending = bytes(self._view[self._start : self._filled])
         frame_size = self._frame_end - self._start if self._frame_end else 0
+        size = max(self._size, min(frame_size, GROWTH * len(pending)))
         self._view.release()
-        if frame_size <= BUFFER_SIZE:
-            if not _is_free(self._small_buffer):
-                self._small_buffer = bytearray(BUFFER_SIZE)
-            self._buffer = self._small_buffer
-        else:
-            self._buffer = bytearray(min(frame_size, max(GROWTH * len(pending), 2 * BUFFER_SIZE)))
+        if len(self._buffer) != size or not _is_free(self._buffer):
+            self._buffer = bytearray(size)
         self._view = memoryview(self._buffer)
         self._view[: len(pending)] = pending
         self._start, self._filled, self._frame_end = 0, len(pending), frame_size

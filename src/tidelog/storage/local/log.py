@@ -30,7 +30,7 @@ from tidelog.storage.local.producers import Producers
 from tidelog.storage.local.recovery import Recovery, RecoveryReport
 from tidelog.storage.local.segment import LOG, ActiveSegment, IndexSpec, SealedSegment, Segment
 from tidelog.storage.local.tail import Tail, TailCache
-from tidelog.storage.log import LogStats, ReadResult, TimestampOffset
+from tidelog.storage.log import ActiveProducer, LogStats, ReadResult, TimestampOffset
 
 NOTHING = ReadResult([], 0)
 CHECKPOINT_EVERY_BYTES = 32 << 20
@@ -101,10 +101,11 @@ class SegmentRange:
         self.position = position
         self.size = size
 
-    def read(self) -> bytes:
-        data = self._file.pread(self.size, self.position)
-        if len(data) != self.size:
-            raise StorageError(f"{self._file.path} ends before position {self.position + self.size}")
+    def read(self, position: int | None = None) -> bytes:
+        start, end = self.position if position is None else position, self.position + self.size
+        data = self._file.pread(end - start, start)
+        if len(data) != end - start:
+            raise StorageError(f"{self._file.path} ends before position {end}")
         return data
 
     def fileno(self) -> int:
@@ -338,6 +339,13 @@ class LocalLog:
     def max_timestamp(self) -> TimestampOffset | None:
         newest = max((segment.max_timestamp for segment in self._segments()), default=-1)
         return self.offset_for_time(newest) if newest >= 0 and self._end > self._start else None
+
+    def active_producers(self) -> list[ActiveProducer]:
+        return [
+            ActiveProducer(id_, producer.epoch, producer.batches[-1].last_sequence, producer.batches[-1].timestamp)
+            for id_, producer in self._producers
+            if producer.batches
+        ]
 
     def stats(self) -> LogStats:
         return LogStats(

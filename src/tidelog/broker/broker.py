@@ -1,0 +1,127 @@
+"""One broker: its topics, the partitions it serves, groups and producer ids. What gateways talk to.
+
+Topics are rows first: a topic exists when its row is durable. Its logs are opened after that, and removed after the
+row is. So after a crash in between they are made, or are leftovers that the next topic of that name does away with.
+"""
+
+import time
+
+import structlog
+
+from tidelog.broker.configs import BrokerConfig
+from tidelog.broker.groups import Groups
+from tidelog.broker.partition import Partition
+from tidelog.broker.producer_ids import ProducerIds
+from tidelog.broker.topics import Topic, Topics, UnknownTopic
+from tidelog.errors import TidelogError
+from tidelog.metadata.store import MetadataStore
+from tidelog.model import TopicPartition
+from tidelog.storage.local.store import LocalStore
+
+log = structlog.get_logger("tidelog.broker")
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class Broker:
+    """Listens to its own topics: their logs come, change and go with them."""
+
+    def __init__(
+        self,
+        *,
+        cluster_id: str,
+        topics: Topics,
+        logs: LocalStore,
+        groups: Groups,
+        producer_ids: ProducerIds,
+        metadata: MetadataStore,
+    ) -> None:
+        self.cluster_id = cluster_id
+        self.topics = topics
+        self.logs = logs
+        self.groups = groups
+        self.producer_ids = producer_ids
+        self.metadata = metadata
+        self._partitions: dict[str, list[Partition | TidelogError]] = {}
+        topics.listen(self)
+
+    @property
+    def node_id(self) -> int:
+        return self.topics.broker_config.node_id
+
+    @property
+    def config(self) -> BrokerConfig:
+        return self.topics.broker_config
+
+    def open_topics(self) -> None:
+        """Open the logs of every topic there is. A partition that cannot be opened answers with its error."""
+        for topic in self.topics:
+            self._open(topic)
+        for partition in self.topics.unknown(self.logs.partitions()):
+            log.warning("data without a topic is left alone", partition=str(partition))
+
+    def topic_created(self, topic: Topic) -> None:
+        for partition in self.logs.partitions():
+            if partition.topic == topic.name:  # of an earlier topic, whose deletion a crash cut short
+                log.warning("removing what a deleted topic left", partition=str(partition))
+                self.logs.delete(partition)
+        self._open(topic)
+
+    def topic_changed(self, _before: Topic, after: Topic) -> None:
+        self._open(after)
+        for partition in self._partitions[after.name]:
+            if isinstance(partition, Partition):
+                partition.configure(after)
+                partition.log.configure(after.config.log_settings())
+
+    def topic_deleted(self, topic: Topic) -> None:
+        for index, partition in enumerate(self._partitions.pop(topic.name, ())):
+            if isinstance(partition, Partition):
+                partition.retire()
+            try:
+                self.logs.delete(TopicPartition(topic.name, index))
+            except TidelogError as error:
+                log.error("could not delete", partition=f"{topic.name}-{index}", reason=str(error))
+
+    def _open(self, topic: Topic) -> None:
+        """What is not open yet: all of a new topic, the added partitions of one that grew."""
+        partitions = self._partitions.setdefault(topic.name, [])
+        for index in range(len(partitions), topic.partitions):
+            partitions.append(self._opened(topic, index))
+
+    def _opened(self, topic: Topic, index: int) -> Partition | TidelogError:
+        name = TopicPartition(topic.name, index)
+        try:
+            opened = self.logs.open(name, topic.config.log_settings(), now_ms())
+        except TidelogError as error:
+            log.error("partition is not available", partition=str(name), reason=str(error))
+            return error
+        for line in opened.recovery.lines():
+            log.warning("recovered", partition=str(name), what=line)
+        return Partition(name, opened, topic)
+
+    def partition(self, topic: str, index: int) -> Partition:
+        """A partition to work with, or the reason why not."""
+        partitions = self._partitions.get(topic)
+        if partitions is None or not 0 <= index < len(partitions):
+            raise UnknownTopic(f"there is no partition {index} of topic {topic!r}")
+        partition = partitions[index]
+        if isinstance(partition, Partition):
+            return partition
+        raise partition
+
+    def topic_name(self, topic_id: bytes) -> str | None:
+        topic = self.topics.find_id(topic_id)
+        return None if topic is None else topic.name
+
+    def find(self, topic: str | None, index: int) -> Partition | None:
+        partitions = self._partitions.get(topic) if topic is not None else None
+        if partitions is None or not 0 <= index < len(partitions):
+            return None
+        partition = partitions[index]
+        return partition if isinstance(partition, Partition) else None
+
+    def partitions_of(self, topic: str) -> "list[Partition | TidelogError]":
+        return self._partitions.get(topic, [])

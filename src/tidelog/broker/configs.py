@@ -1,0 +1,785 @@
+"""Kafka's configs of topics and brokers: what there is, what is valid, who set a value, and what it amounts to.
+
+The definitions are the two tables at the end. A topic's value is the one set on the topic, else the first that the
+broker has among the config's synonyms, looked for in these layers: set for this broker, set for all brokers, from the
+settings, default. `TopicConfig` is the result, in the types that the rest of the broker works with.
+
+How appends become durable is Tidelog's own `tidelog.flush`. Kafka's flush.ms and flush.messages still mean what they
+say: where one is set the policy is `interval`, unless `tidelog.flush` is set on the same level; what is set on
+a topic goes before what is set on the broker. Kafka's own default (2^63 - 1: never) sets nothing, so that a topic
+which spells out all of Kafka's defaults keeps the durability of `acks`.
+
+    InvalidInput (errors.py)   a request that makes no sense: a config twice, no value, read-only
+    └── InvalidConfig          a name or a value that Tidelog does not take
+"""
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any, NamedTuple, TypeAlias, TypeVar
+
+import structlog
+
+from tidelog.errors import InvalidInput, InvalidSettings
+from tidelog.metadata.rows import ConfigRow
+from tidelog.metadata.store import Change, Delete, MetadataStore, Put
+from tidelog.model import TimestampType
+from tidelog.records.compression import Codec
+from tidelog.settings import UNLIMITED, FlushPolicy, LogSettings
+
+Value: TypeAlias = bool | int | float | str | tuple[str, ...]
+T = TypeVar("T")
+
+TOPIC = "topic"  # kinds of `ConfigRow`
+BROKER = "broker"
+ALL_BROKERS = ""  # the resource that stands for every broker
+
+NEVER = 2**63 - 1
+_LONGEST_TIMER_MS = 2**31 - 1
+_MOST_CONFIGS_CACHED = 1024  # topics often have the same configs
+_LONGEST_VALUE = 32_767  # characters; what the protocol's strings can hold
+
+log = structlog.get_logger("tidelog.broker")
+
+
+class InvalidConfig(InvalidInput):
+    kafka_code = 40
+
+
+class ConfigType(IntEnum):
+    """As DescribeConfigs numbers them."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    SHORT = 4
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+    CLASS = 8
+    PASSWORD = 9
+
+
+class ConfigSource(IntEnum):
+    """Who set a value, as DescribeConfigs numbers them."""
+
+    TOPIC = 1
+    BROKER = 2
+    ALL_BROKERS = 3
+    STATIC_BROKER = 4
+    DEFAULT = 5
+
+
+class Operation(IntEnum):
+    """As IncrementalAlterConfigs numbers them."""
+
+    SET = 0
+    DELETE = 1
+    APPEND = 2
+    SUBTRACT = 3
+
+
+class Alteration(NamedTuple):
+    name: str
+    operation: int  # an `Operation`, if the client knows what it does
+    value: str | None = None
+
+
+class Alter(NamedTuple):
+    """IncrementalAlterConfigs: what is not mentioned stays."""
+
+    alterations: Sequence[Alteration]
+
+
+class Replace(NamedTuple):
+    """AlterConfigs: what is not mentioned goes back to its default."""
+
+    configs: Sequence[tuple[str, str | None]]
+
+
+Edit: TypeAlias = Alter | Replace
+
+
+class ConfigSynonym(NamedTuple):
+    name: str
+    value: str | None
+    source: ConfigSource
+
+
+class ConfigEntry(NamedTuple):
+    """A line of DescribeConfigs. The value of a sensitive config is never told. `synonyms` are all places where the
+    value could have come from, the one it did come from first."""
+
+    name: str
+    value: str | None
+    source: ConfigSource
+    is_sensitive: bool
+    read_only: bool
+    type: ConfigType
+    synonyms: tuple[ConfigSynonym, ...]
+    documentation: str
+
+
+class Definition(NamedTuple):
+    name: str
+    type: ConfigType
+    default: str | None
+    valid: tuple[str, ...]  # alternatives: a literal, a range "1..9" or "0..", a /pattern/; none: anything
+    documentation: str
+    synonyms: tuple[tuple[str, int], ...] = ()  # the broker's names, best first, and what to multiply them with
+    dynamic: bool = True
+
+    @property
+    def is_sensitive(self) -> bool:
+        return self.type is ConfigType.PASSWORD
+
+    def parse(self, text: str) -> Value:
+        """The value, or InvalidConfig with what it should be."""
+        text = text.strip()
+        if len(text) > _LONGEST_VALUE:
+            raise InvalidConfig(f"{self.name} has {len(text)} characters; at most {_LONGEST_VALUE} are possible")
+        try:
+            value = _PARSERS[self.type](text)
+        except ValueError:
+            raise self._refused(text, _TYPE_IN_WORDS[self.type]) from None
+        items = value if isinstance(value, tuple) else (value,)
+        if self.valid and not all(any(_allows(rule, item) for rule in self.valid) for item in items):
+            raise self._refused(text, self.valid_in_words())
+        if len(set(items)) < len(items):
+            raise self._refused(text, "a list without repetitions")
+        return value
+
+    def valid_in_words(self) -> str:
+        kind = "a list of " if self.type is ConfigType.LIST else ""
+        return kind + " or ".join(_in_words(rule) for rule in self.valid)
+
+    def _refused(self, text: str, wanted: str) -> InvalidConfig:
+        shown = "the given value" if self.is_sensitive else repr(text[:100])
+        return InvalidConfig(f"invalid value for {self.name}: {shown} is not {wanted}")
+
+
+def rendered(value: Value) -> str:
+    """The canonical text of a value; this is what is stored and shown."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicConfig:
+    """What the configs of a topic amount to. Configs without a meaning on a single node are not in it."""
+
+    compacted: bool
+    expiring: bool  # retention deletes old segments
+    compression: Codec | None  # None: as the producer sent it
+    compression_level: int | None
+    delete_retention_ms: int
+    min_compaction_lag_ms: int
+    max_compaction_lag_ms: int
+    min_cleanable_dirty_ratio: float
+    max_message_bytes: int
+    message_timestamp_type: TimestampType
+    message_timestamp_before_max_ms: int
+    message_timestamp_after_max_ms: int
+    retention_ms: int
+    retention_bytes: int
+    segment_bytes: int
+    segment_ms: int
+    segment_jitter_ms: int
+    segment_index_bytes: int
+    index_interval_bytes: int
+    flush: FlushPolicy
+    flush_ms: int
+    flush_messages: int
+    producer_id_expiration_ms: int
+
+    def log_settings(self, spread: float = 0.0) -> LogSettings:
+        """`spread`, from 0 up to 1, is the partition's share of segment.jitter.ms, so that not all roll at once."""
+        segment_ms = min(self.segment_ms, self.max_compaction_lag_ms) if self.compacted else self.segment_ms
+        return LogSettings(
+            segment_bytes=self.segment_bytes,
+            segment_ms=max(1, segment_ms - int(spread * min(self.segment_jitter_ms, segment_ms))),
+            index_interval_bytes=self.index_interval_bytes,
+            segment_index_bytes=self.segment_index_bytes,
+            max_message_bytes=self.max_message_bytes,
+            retention_ms=self.retention_ms if self.expiring else UNLIMITED,
+            retention_bytes=self.retention_bytes if self.expiring else UNLIMITED,
+            flush=self.flush,
+            flush_ms=min(max(1, self.flush_ms), _LONGEST_TIMER_MS),
+            flush_messages=self.flush_messages,
+            producer_id_expiration_ms=self.producer_id_expiration_ms,
+        )
+
+
+class BrokerConfig:
+    """The broker's configs in their layers, and through them the defaults of all topics."""
+
+    def __init__(self, static: Mapping[str, str] | None = None, *, node_id: int = 0) -> None:
+        self.node_id = node_id
+        self.on_change: list[Callable[[], None]] = []
+        problems = []
+        fixed: dict[str, str] = {}
+        for name, text in {"node.id": str(node_id), **(static or {})}.items():
+            try:
+                fixed[name] = rendered(defined(BROKER_CONFIGS, BROKER, name).parse(text))
+            except InvalidConfig as error:
+                problems.append(str(error))
+        self._turn = asyncio.Lock()
+        self._dynamic: dict[str, dict[str, str]] = {str(node_id): {}, ALL_BROKERS: {}}
+        self._static = fixed
+        try:
+            self._refresh()
+        except InvalidConfig as error:
+            problems.append(str(error))
+        if problems:
+            raise InvalidSettings(problems)
+
+    def load(self, rows: Iterable[ConfigRow]) -> None:
+        """What was altered in earlier runs. For the start: nobody is told."""
+        for row in rows:
+            if row.kind == BROKER and row.resource in self._dynamic:
+                keep_known(BROKER_CONFIGS, row, self._dynamic[row.resource])
+        self._refresh()
+
+    def value(self, name: str) -> Value | None:
+        """What is in force; None where a config has no value."""
+        found = self.found((name,))
+        text = found[0].value if found else None
+        return None if text is None else BROKER_CONFIGS[name].parse(text)
+
+    def number(self, name: str) -> int:
+        value = self.value(name)
+        assert isinstance(value, int), name
+        return value
+
+    def flag(self, name: str) -> bool:
+        return self.value(name) is True
+
+    def found(self, names: Iterable[str]) -> list[ConfigSynonym]:
+        """Where these names have a value, best first."""
+        names = tuple(names)
+        return [
+            ConfigSynonym(name, layer[name], source)
+            for source, layer in self._layers
+            for name in names
+            if name in layer
+        ]
+
+    def topic_config(self, overrides: Mapping[str, str]) -> TopicConfig:
+        """What a topic with these configs of its own works with; InvalidConfig if they contradict each other."""
+        key = frozenset(overrides.items())
+        config = self._topic_configs.get(key)
+        if config is None:
+            values = self._topic_values | {name: TOPIC_CONFIGS[name].parse(text) for name, text in overrides.items()}
+            config = _topic_config(values, _flush_policy(overrides) or self._flush, self._producer_id_expiration_ms)
+            if len(self._topic_configs) < _MOST_CONFIGS_CACHED:
+                self._topic_configs[key] = config
+        return config
+
+    def topic_default(self, name: str) -> str:
+        """What a topic that does not set this config inherits."""
+        return rendered(self._topic_values[name])
+
+    def describe(self, resource: str, names: Collection[str] | None = None) -> list[ConfigEntry]:
+        """All configs of this broker, or what is set for all brokers; those of `names` only, if any are given."""
+        own = self._of(resource)
+        wanted = [name for name in BROKER_CONFIGS if not names or name in names]
+        if resource != ALL_BROKERS:
+            return [_entry(BROKER_CONFIGS[name], self.found((name,)), None) for name in wanted]
+        return [
+            _entry(BROKER_CONFIGS[name], [ConfigSynonym(name, own[name], ConfigSource.ALL_BROKERS)], None)
+            for name in wanted
+            if name in own
+        ]
+
+    def describe_topic(self, overrides: Mapping[str, str], names: Collection[str] | None = None) -> list[ConfigEntry]:
+        entries = []
+        for definition in TOPIC_CONFIGS.values():
+            if names and definition.name not in names:
+                continue
+            synonyms = self.found(name for name, _ in definition.synonyms)
+            if definition.name in overrides:
+                own = ConfigSynonym(definition.name, overrides[definition.name], ConfigSource.TOPIC)
+                synonyms.insert(0, own)
+            text = self._inherited(definition, synonyms)
+            if definition.name == "tidelog.flush":
+                text = _flush_policy(overrides) or self._flush  # flush.ms and flush.messages have a say in it
+            entries.append(_entry(definition, synonyms, text))
+        return entries
+
+    async def alter(self, store: MetadataStore, resource: str, edit: Edit, *, validate_only: bool = False) -> None:
+        """In force when it returns. `resource` is this broker's number, or ALL_BROKERS."""
+        await to_the_end(self._alter(store, resource, edit, validate_only))
+
+    async def _alter(self, store: MetadataStore, resource: str, edit: Edit, validate_only: bool) -> None:
+        async with self._turn:
+            before = self._of(resource)
+            after = edited(BROKER_CONFIGS, BROKER, before, edit, self._text_in_force)
+            for name, _ in sorted(before.items() ^ after.items()):
+                if not BROKER_CONFIGS[name].dynamic:
+                    raise InvalidInput(f"{name} is read-only: it is set in the broker's settings, before it starts")
+            trial = BrokerConfig(self._static, node_id=self.node_id)
+            trial._dynamic = self._dynamic | {resource: after}
+            trial._refresh()
+            if validate_only:
+                return
+            await store.write(row_changes(BROKER, resource, before, after))
+            self._dynamic[resource] = after
+            self._refresh()
+        for listener in self.on_change:
+            listener()
+
+    def _of(self, resource: str) -> dict[str, str]:
+        own = self._dynamic.get(resource)
+        if own is None:
+            raise InvalidInput(
+                f"there is no broker {resource!r} here: say {self.node_id}, or nothing for all brokers"
+            )
+        return own
+
+    def _refresh(self) -> None:
+        self._layers = (
+            (ConfigSource.BROKER, self._dynamic[str(self.node_id)]),
+            (ConfigSource.ALL_BROKERS, self._dynamic[ALL_BROKERS]),
+            (ConfigSource.STATIC_BROKER, self._static),
+            (ConfigSource.DEFAULT, _BROKER_DEFAULTS),
+        )
+        self._topic_values: dict[str, Value] = {}
+        for definition in TOPIC_CONFIGS.values():
+            text = self._inherited(definition, self.found(name for name, _ in definition.synonyms))
+            self._topic_values[definition.name] = definition.parse(text)
+        self._flush = self._flush_of_broker()
+        self._producer_id_expiration_ms = self.number("producer.id.expiration.ms")
+        self._topic_configs: dict[frozenset[tuple[str, str]], TopicConfig] = {}
+        self.topic_config({})  # refuses defaults that contradict each other
+
+    def _inherited(self, definition: Definition, synonyms: Sequence[ConfigSynonym]) -> str:
+        """The best synonym's value in the topic config's own unit."""
+        if not synonyms or synonyms[0].value is None:
+            return definition.default or ""
+        factor = dict(definition.synonyms).get(synonyms[0].name, 1)
+        text = synonyms[0].value
+        return text if factor == 1 else str(max(-1, int(text) * factor))  # below zero: without limit
+
+    def _text_in_force(self, name: str) -> str:
+        found = self.found((name,))
+        return (found[0].value if found else None) or ""
+
+    def _flush_of_broker(self) -> FlushPolicy:
+        level = {}
+        for name in _FLUSH_CONFIGS:
+            found = self.found(synonym for synonym, _ in TOPIC_CONFIGS[name].synonyms)
+            if found[0].source is not ConfigSource.DEFAULT:
+                level[name] = found[0].value or ""
+        return _flush_policy(level) or FlushPolicy.ACKS
+
+
+_FLUSH_CONFIGS = ("tidelog.flush", "flush.ms", "flush.messages")
+
+
+def _flush_policy(level: Mapping[str, str]) -> FlushPolicy | None:
+    """What the configs of one level (a topic's, or the broker's) say about it; None: nothing."""
+    if "tidelog.flush" in level:
+        return FlushPolicy(level["tidelog.flush"])
+    intervals = (level.get(name) for name in ("flush.ms", "flush.messages"))
+    return FlushPolicy.INTERVAL if any(text is not None and int(text) != NEVER for text in intervals) else None
+
+
+def _topic_config(values: Mapping[str, Any], flush: FlushPolicy, producer_id_expiration_ms: int) -> TopicConfig:
+    codec = values["compression.type"]
+    shortest, longest = values["min.compaction.lag.ms"], values["max.compaction.lag.ms"]
+    if shortest > longest:
+        raise InvalidConfig(f"min.compaction.lag.ms ({shortest}) is above max.compaction.lag.ms ({longest})")
+    create_time = values["message.timestamp.type"] == "CreateTime"
+    return TopicConfig(
+        compacted="compact" in values["cleanup.policy"],
+        expiring="delete" in values["cleanup.policy"],
+        compression=_codec(codec),
+        compression_level=values.get(f"compression.{codec}.level"),
+        message_timestamp_type=TimestampType.CREATE_TIME if create_time else TimestampType.LOG_APPEND_TIME,
+        flush=flush,
+        producer_id_expiration_ms=producer_id_expiration_ms,
+        **{name.replace(".", "_"): values[name] for name in _AS_THEY_ARE},
+    )
+
+
+def _codec(name: str) -> Codec | None:
+    return None if name == "producer" else Codec.NONE if name == "uncompressed" else Codec.named(name)
+
+
+def _entry(definition: Definition, synonyms: Sequence[ConfigSynonym], text: str | None) -> ConfigEntry:
+    secret = definition.is_sensitive
+    if text is None and synonyms:
+        text = synonyms[0].value
+    return ConfigEntry(
+        name=definition.name,
+        value=None if secret else text,
+        source=synonyms[0].source if synonyms else ConfigSource.DEFAULT,
+        is_sensitive=secret,
+        read_only=not definition.dynamic,
+        type=definition.type,
+        synonyms=tuple(ConfigSynonym(s.name, None if secret else s.value, s.source) for s in synonyms),
+        documentation=definition.documentation,
+    )
+
+
+# Altering: from what is set on a resource to what will be
+
+
+def defined(table: Mapping[str, Definition], kind: str, name: str) -> Definition:
+    definition = table.get(name)
+    if definition is None:
+        close = _closest(table, kind, name)
+        raise InvalidConfig(f"unknown {kind} config {name[:100]!r}" + (f"; did you mean {close}?" if close else ""))
+    return definition
+
+
+def _closest(table: Mapping[str, Definition], kind: str, name: str) -> str | None:
+    """What somebody who wrote this probably meant: the name on the other kind of resource, or a similar one."""
+    for topic in TOPIC_CONFIGS.values():
+        if kind == TOPIC and name in dict(topic.synonyms):
+            return topic.name
+        if kind == BROKER and name == topic.name and topic.synonyms:
+            return topic.synonyms[0][0]
+    import difflib
+
+    return next(iter(difflib.get_close_matches(name[:100], table, 1)), None)
+
+
+def edited(
+    table: Mapping[str, Definition],
+    kind: str,
+    current: Mapping[str, str],
+    edit: Edit,
+    inherited: Callable[[str], str],
+) -> dict[str, str]:
+    """What is set on a resource after the edit. A list that is not set yet grows from what the resource inherits."""
+    after = dict(current)
+    if isinstance(edit, Replace):
+        edit, after = Alter([Alteration(name, Operation.SET, value) for name, value in edit.configs]), {}
+    _refuse_repetition(alteration.name for alteration in edit.alterations)
+    for alteration in edit.alterations:
+        name, operation, text = alteration.name, alteration.operation, alteration.value
+        definition = defined(table, kind, name)
+        if operation == Operation.DELETE:
+            after.pop(name, None)
+            continue
+        if operation not in tuple(Operation):
+            raise InvalidInput(f"unknown operation {operation} on {name}")
+        if text is None:
+            raise InvalidInput(f"no value given for {name}")
+        if operation != Operation.SET:
+            if definition.type is not ConfigType.LIST:
+                raise InvalidConfig(f"{name} is not a list: nothing can be appended to it or subtracted from it")
+            had, given = _split(current[name] if name in current else inherited(name)), _split(text)
+            kept = had + given if operation == Operation.APPEND else tuple(item for item in had if item not in given)
+            text = ",".join(dict.fromkeys(kept))
+        after[name] = rendered(definition.parse(text))
+    return after
+
+
+def _refuse_repetition(names: Iterable[str]) -> None:
+    seen = set()
+    for name in names:
+        if name in seen:
+            raise InvalidInput(f"{name} is given more than once")
+        seen.add(name)
+
+
+def row_changes(kind: str, resource: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[Change]:
+    """What to write so that the store has `after` instead of `before`."""
+    gone: list[Change] = [Delete(ConfigRow, (kind, resource, name)) for name in before if name not in after]
+    return gone + [
+        Put(ConfigRow(kind, resource, name, value)) for name, value in after.items() if before.get(name) != value
+    ]
+
+
+def keep_known(table: Mapping[str, Definition], row: ConfigRow, into: dict[str, str]) -> None:
+    """A stored config, unless this program no longer takes it: that must not keep a broker from starting."""
+    try:
+        into[row.name] = rendered(defined(table, row.kind, row.name).parse(row.value))
+    except InvalidConfig as error:
+        log.warning("a stored config is ignored", kind=row.kind, resource=row.resource, reason=str(error))
+
+
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Do the work also when the caller is cancelled: what is written is applied, so memory never lags the store."""
+    return await asyncio.shield(asyncio.ensure_future(work))
+
+
+# Parsing
+
+
+def _whole_number(bits: int) -> Callable[[str], int]:
+    def parse(text: str) -> int:
+        if not re.fullmatch(r"[+-]?[0-9]{1,19}", text) or not -(1 << bits - 1) <= int(text) < 1 << bits - 1:
+            raise ValueError
+        return int(text)
+
+    return parse
+
+
+def _fraction(text: str) -> float:
+    if not re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?", text):
+        raise ValueError
+    return float(text)
+
+
+def _truth(text: str) -> bool:
+    if text.lower() not in ("true", "false"):
+        raise ValueError
+    return text.lower() == "true"
+
+
+def _split(text: str) -> tuple[str, ...]:
+    return tuple(item for item in re.split(r"\s*,\s*", text.strip()) if item)
+
+
+_PARSERS: dict[ConfigType, Callable[[str], Value]] = {
+    ConfigType.BOOLEAN: _truth,
+    ConfigType.STRING: str,
+    ConfigType.INT: _whole_number(32),
+    ConfigType.SHORT: _whole_number(16),
+    ConfigType.LONG: _whole_number(64),
+    ConfigType.DOUBLE: _fraction,
+    ConfigType.LIST: _split,
+    ConfigType.CLASS: str,
+    ConfigType.PASSWORD: str,
+}
+_TYPE_IN_WORDS = {
+    ConfigType.BOOLEAN: "true or false",
+    ConfigType.INT: "a whole number of 32 bits",
+    ConfigType.SHORT: "a whole number of 16 bits",
+    ConfigType.LONG: "a whole number of 64 bits",
+    ConfigType.DOUBLE: "a number",
+}
+
+
+def _allows(rule: str, value: Value) -> bool:
+    if rule.startswith("/"):
+        return re.fullmatch(rule[1:-1], str(value)) is not None
+    least, dots, most = rule.partition("..")
+    if not dots:
+        return isinstance(value, (str, bool, int)) and rendered(value) == rule
+    assert isinstance(value, (int, float)), rule
+    return float(least) <= value and (not most or value <= float(most))
+
+
+def _in_words(rule: str) -> str:
+    least, dots, most = rule.partition("..")
+    if rule.startswith("/"):
+        return f"something that matches {rule[1:-1]}"
+    return rule if not dots else f"between {least} and {most}" if most else f"at least {least}"
+
+
+# The definitions. A line each: name, type, default, valid values (- is any); then for topics the broker's synonyms,
+# best first, each with its factor to the topic's unit; for brokers whether it can be altered while the broker runs.
+# Below it the documentation that DescribeConfigs gives.
+
+_TOPICS = r"""
+cleanup.policy list delete compact|delete log.cleanup.policy
+    What becomes of old segments: "delete" removes them by age and size, "compact" keeps the newest record of each
+    key; both can be combined. Empty keeps everything.
+compression.gzip.level int -1 -1|1..9 compression.gzip.level
+    How hard to try where compression.type is gzip; -1 leaves it to the library.
+compression.lz4.level int 9 1..17 compression.lz4.level
+    How hard to try where compression.type is lz4.
+compression.type string producer uncompressed|zstd|lz4|snappy|gzip|producer compression.type
+    How batches are compressed in the log. With "producer" they are stored as they came, which costs nothing.
+compression.zstd.level int 3 -131072..22 compression.zstd.level
+    How hard to try where compression.type is zstd.
+delete.retention.ms long 86400000 0.. log.cleaner.delete.retention.ms
+    How long compaction keeps the marker of a deleted key, for consumers that read from the beginning.
+file.delete.delay.ms long 60000 0.. log.segment.delete.delay.ms
+    Void in Tidelog: a deleted segment stays readable for those who are reading it, without a delay.
+flush.messages long 10000 1.. log.flush.interval.messages
+    Flush after so many records; nobody waits. Setting this chooses the policy "interval" of tidelog.flush.
+flush.ms long 1000 0.. log.flush.interval.ms
+    Flush after so many milliseconds; nobody waits. Setting this chooses the policy "interval" of tidelog.flush.
+follower.replication.throttled.replicas list "" *|/[0-9]+:[0-9]+/
+    Void on a single node, which has no followers.
+index.interval.bytes int 4096 0.. log.index.interval.bytes
+    How many bytes of the log lie between two entries of its index.
+leader.replication.throttled.replicas list "" *|/[0-9]+:[0-9]+/
+    Void on a single node, which has no followers.
+local.retention.bytes long -2 -2.. log.local.retention.bytes
+    Void without tiered storage: retention.bytes says what is kept.
+local.retention.ms long -2 -2.. log.local.retention.ms
+    Void without tiered storage: retention.ms says what is kept.
+max.compaction.lag.ms long 9223372036854775807 1.. log.cleaner.max.compaction.lag.ms
+    The longest time that a record of a compacted topic may wait until compaction looks at it.
+max.message.bytes int 1048588 0.. message.max.bytes
+    The largest record batch that the topic takes, as it was compressed by the producer.
+message.timestamp.after.max.ms long 3600000 0.. log.message.timestamp.after.max.ms
+    How far a record's timestamp may be ahead of the broker's clock. Without effect under LogAppendTime.
+message.timestamp.before.max.ms long 9223372036854775807 0.. log.message.timestamp.before.max.ms
+    How far a record's timestamp may be behind the broker's clock. Without effect under LogAppendTime.
+message.timestamp.type string CreateTime CreateTime|LogAppendTime log.message.timestamp.type
+    Whose clock dates the records: the producer's (CreateTime) or the broker's (LogAppendTime).
+min.cleanable.dirty.ratio double 0.5 0..1 log.cleaner.min.cleanable.ratio
+    Compaction begins when this share of the log has not been compacted yet.
+min.compaction.lag.ms long 0 0.. log.cleaner.min.compaction.lag.ms
+    For so long a new record is safe from compaction.
+min.insync.replicas int 1 1.. min.insync.replicas
+    Void on a single node: like Kafka, Tidelog asks for no more replicas than a partition has, which is one.
+preallocate boolean false - log.preallocate
+    Void in Tidelog: segments grow as they are written.
+remote.log.copy.disable boolean false false
+    Void without tiered storage; only false is taken.
+remote.log.delete.on.disable boolean false false
+    Void without tiered storage; only false is taken.
+remote.storage.enable boolean false false
+    Tiered storage. Tidelog has none, so only false is taken.
+retention.bytes long -1 -1.. log.retention.bytes
+    The oldest segments of a partition are deleted beyond this size; -1 is without limit.
+retention.ms long 604800000 -1.. log.retention.ms,log.retention.minutes*60000,log.retention.hours*3600000
+    A segment is deleted when its newest record is older than this; -1 is without limit.
+segment.bytes int 1073741824 1024.. log.segment.bytes
+    A new segment begins when the current one would grow beyond this size.
+segment.index.bytes int 10485760 24.. log.index.size.max.bytes
+    A new segment begins when the index of the current one has this size.
+segment.jitter.ms long 0 0.. log.roll.jitter.ms,log.roll.jitter.hours*3600000
+    Up to so much earlier than segment.ms a segment ends, so that not all partitions begin a new one at once.
+segment.ms long 604800000 1.. log.roll.ms,log.roll.hours*3600000
+    A new segment begins when the current one is so old.
+tidelog.flush string acks acks|always|interval|os tidelog.flush
+    When records are forced to the disk. "acks": before a producer with acks=all is answered. "always": before every
+    producer is answered. "interval": every flush.ms or flush.messages, nobody waits. "os": when the system likes.
+unclean.leader.election.enable boolean false - unclean.leader.election.enable
+    Void on a single node, which elects no leaders.
+"""
+
+_BROKERS = """
+advertised.listeners string null - read-only
+    The addresses that clients are told to connect to; those of listeners, if not set.
+auto.create.topics.enable boolean true - read-only
+    Create a topic that does not exist when a client asks for its metadata and allows that.
+connections.max.idle.ms long 600000 1.. read-only
+    A connection that is silent for so long is closed.
+default.replication.factor int 1 1 read-only
+    Copies of each partition. A single node has one.
+delete.topic.enable boolean true - read-only
+    Whether topics can be deleted.
+fetch.max.bytes int 57671680 1024.. read-only
+    The most that one fetch is answered with, however much the consumer asks for.
+group.consumer.assignors list uniform,range uniform|range read-only
+    How partitions are shared out in groups of the consumer protocol; the first one, unless a member asks for another.
+group.consumer.heartbeat.interval.ms int 5000 1.. read-only
+    How often a member of the consumer protocol sends a heartbeat.
+group.consumer.max.size int 2147483647 1.. read-only
+    The most members of a group of the consumer protocol.
+group.consumer.session.timeout.ms int 45000 1.. read-only
+    A member of the consumer protocol that is silent for so long leaves its group.
+group.initial.rebalance.delay.ms int 3000 0.. read-only
+    How long a new group of the classic protocol waits for more members before its first rebalance.
+group.max.session.timeout.ms int 1800000 1.. read-only
+    The longest session timeout that a member of the classic protocol may ask for.
+group.max.size int 2147483647 1.. read-only
+    The most members of a group of the classic protocol.
+group.min.session.timeout.ms int 6000 1.. read-only
+    The shortest session timeout that a member of the classic protocol may ask for.
+listeners string null - read-only
+    The addresses that the broker listens on.
+log.dirs string null - read-only
+    The data directory.
+log.retention.check.interval.ms long 300000 1.. read-only
+    How often retention looks for segments to delete.
+log.retention.hours int 168 -1.. read-only
+    The default of retention.ms in hours, where neither log.retention.ms nor log.retention.minutes is set.
+log.retention.minutes int null -1.. read-only
+    The default of retention.ms in minutes, where log.retention.ms is not set.
+log.roll.hours int 168 1.. read-only
+    The default of segment.ms in hours, where log.roll.ms is not set.
+log.roll.jitter.hours int 0 0.. read-only
+    The default of segment.jitter.ms in hours, where log.roll.jitter.ms is not set.
+max.connections int 2147483647 0.. dynamic
+    The most connections at a time.
+max.connections.per.ip int 2147483647 0.. dynamic
+    The most connections at a time from one address.
+max.incremental.fetch.session.cache.slots int 1000 0.. read-only
+    The most fetch sessions that are remembered.
+node.id int 0 0.. read-only
+    The number of this broker.
+num.partitions int 1 1.. read-only
+    How many partitions a topic gets when nobody says.
+offset.metadata.max.bytes int 4096 0.. read-only
+    The longest note that may go with a committed offset.
+offsets.retention.check.interval.ms long 600000 1.. read-only
+    How often expired offsets are looked for.
+offsets.retention.minutes int 10080 1.. read-only
+    How long the offsets of a group without members are kept.
+producer.id.expiration.ms int 86400000 1.. dynamic
+    For so long after its last batch an idempotent producer is remembered.
+socket.request.max.bytes int 104857600 1.. read-only
+    The largest request.
+tidelog.max.partitions int 20000 1.. read-only
+    The most partitions of all topics together.
+tidelog.max.topics int 10000 1.. read-only
+    The most topics.
+transaction.max.timeout.ms int 900000 1.. read-only
+    The longest timeout that a transactional producer may ask for.
+transactional.id.expiration.ms int 604800000 1.. read-only
+    A transactional id that is not used for so long is forgotten.
+"""
+
+_AS_THEY_ARE = (
+    "delete.retention.ms",
+    "flush.messages",
+    "flush.ms",
+    "index.interval.bytes",
+    "max.compaction.lag.ms",
+    "max.message.bytes",
+    "message.timestamp.after.max.ms",
+    "message.timestamp.before.max.ms",
+    "min.cleanable.dirty.ratio",
+    "min.compaction.lag.ms",
+    "retention.bytes",
+    "retention.ms",
+    "segment.bytes",
+    "segment.index.bytes",
+    "segment.jitter.ms",
+    "segment.ms",
+)
+
+
+def _definitions(text: str, *, of_brokers: bool) -> dict[str, Definition]:
+    found = {}
+    for block in re.split(r"\n(?=\S)", text.strip()):
+        line, _, prose = block.partition("\n")
+        name, kind, default, valid, *last = line.split()
+        found[name] = Definition(
+            name,
+            ConfigType[kind.upper()],
+            {"null": None, '""': ""}.get(default, default),
+            () if valid == "-" else tuple(valid.split("|")),
+            " ".join(prose.split()),
+            () if of_brokers or not last else tuple(_synonym(part) for part in last[0].split(",")),
+            dynamic=not of_brokers or last == ["dynamic"],
+        )
+    return found
+
+
+def _synonym(text: str) -> tuple[str, int]:
+    name, _, factor = text.partition("*")
+    return name, int(factor or 1)
+
+
+def _defaults_of_topics(topics: Iterable[Definition]) -> dict[str, Definition]:
+    """Each topic config has its default in a broker config; where it has more than one, all but the first are in the
+    table of the brokers, and the first has no default of its own."""
+    found = {}
+    for topic in topics:
+        for name, _ in topic.synonyms[:1]:
+            default = topic.default if len(topic.synonyms) == 1 else None
+            prose = f"The default of the topic config {topic.name}. {topic.documentation}"
+            found[name] = Definition(name, topic.type, default, topic.valid, prose)
+    return found
+
+
+TOPIC_CONFIGS = _definitions(_TOPICS, of_brokers=False)
+BROKER_CONFIGS = dict(
+    sorted((_definitions(_BROKERS, of_brokers=True) | _defaults_of_topics(TOPIC_CONFIGS.values())).items())
+)
+_BROKER_DEFAULTS = {name: d.default for name, d in BROKER_CONFIGS.items() if d.default is not None}

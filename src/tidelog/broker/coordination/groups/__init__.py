@@ -1,0 +1,10 @@
+"""Consumer groups: membership by the classic and the consumer protocol, and committed offsets.
+
+`GroupCoordinator` is the way in; `messages` has its requests and replies.
+"""
+
+from tidelog.broker.coordination.groups.config import GroupConfig
+from tidelog.broker.coordination.groups.coordinator import GroupCoordinator, Outcome
+from tidelog.broker.coordination.groups.environment import Token, Topic, Topics
+
+__all__ = ["GroupConfig", "GroupCoordinator", "Outcome", "Token", "Topic", "Topics"]

@@ -1,0 +1,152 @@
+"""Server-side assignors of the consumer protocol: who should own which partition.
+
+    uniform   the same number of partitions for everyone, give or take one, and as few moves as that allows (default)
+    range     each topic in contiguous ranges over its subscribers in the order of their ids, so that topics with the
+              same number of partitions and subscribers are co-partitioned; who comes or goes moves many partitions
+
+Both give every partition of a subscribed topic to exactly one of its subscribers, and are functions of their input:
+the same group gets the same assignment. Racks play no part.
+"""
+
+from collections.abc import Callable, Mapping, Set
+from heapq import heapify, heapreplace
+from typing import NamedTuple, TypeAlias
+
+Partition: TypeAlias = tuple[bytes, int]  # topic id, partition
+Target: TypeAlias = dict[str, frozenset[Partition]]  # member id -> what it should own
+
+
+class Subscriber(NamedTuple):
+    instance_id: str | None
+    topic_ids: frozenset[bytes]
+
+
+Assignor: TypeAlias = Callable[
+    [Mapping[str, Subscriber], Mapping[bytes, int], Mapping[str, Set[Partition]]],
+    Target,
+]
+
+
+def assign_by_range(
+    subscribers: Mapping[str, Subscriber],
+    partition_counts: Mapping[bytes, int],
+    _current: Mapping[str, Set[Partition]],
+) -> Target:
+    shares: dict[str, set[Partition]] = {member_id: set() for member_id in subscribers}
+    for topic_id, members in _by_topic(subscribers, partition_counts).items():
+        members.sort(key=lambda member_id: (subscribers[member_id].instance_id or member_id, member_id))
+        each, extra = divmod(partition_counts[topic_id], len(members))
+        first = 0
+        for index, member_id in enumerate(members):
+            end = first + each + (index < extra)
+            shares[member_id].update((topic_id, partition) for partition in range(first, end))
+            first = end
+    return {member_id: frozenset(share) for member_id, share in shares.items()}
+
+
+def assign_uniformly(
+    subscribers: Mapping[str, Subscriber],
+    partition_counts: Mapping[bytes, int],
+    current: Mapping[str, Set[Partition]],
+) -> Target:
+    by_topic = _by_topic(subscribers, partition_counts)
+    shares = _still_valid(subscribers, partition_counts, current)
+    taken = {partition for share in shares.values() for partition in share}
+    free = {
+        topic_id: [(topic_id, p) for p in range(partition_counts[topic_id]) if (topic_id, p) not in taken]
+        for topic_id in by_topic
+    }
+    if len({subscriber.topic_ids for subscriber in subscribers.values()}) <= 1:
+        _level_alike(shares, [partition for topic_id in sorted(free) for partition in free[topic_id]])
+    else:
+        _hand_out(shares, by_topic, free)
+        _level(shares, by_topic, current)
+    return {member_id: frozenset(share) for member_id, share in shares.items()}
+
+
+ASSIGNORS: dict[str, Assignor] = {"uniform": assign_uniformly, "range": assign_by_range}
+
+
+def _by_topic(subscribers: Mapping[str, Subscriber], partition_counts: Mapping[bytes, int]) -> dict[bytes, list[str]]:
+    """The subscribers of each topic that exists."""
+    by_topic: dict[bytes, list[str]] = {}
+    for member_id in sorted(subscribers):
+        for topic_id in subscribers[member_id].topic_ids:
+            if topic_id in partition_counts:
+                by_topic.setdefault(topic_id, []).append(member_id)
+    return by_topic
+
+
+def _still_valid(
+    subscribers: Mapping[str, Subscriber],
+    partition_counts: Mapping[bytes, int],
+    current: Mapping[str, Set[Partition]],
+) -> dict[str, set[Partition]]:
+    return {
+        member_id: {
+            (topic_id, partition)
+            for topic_id, partition in current.get(member_id, ())
+            if topic_id in subscriber.topic_ids and partition < partition_counts.get(topic_id, 0)
+        }
+        for member_id, subscriber in sorted(subscribers.items())
+    }
+
+
+def _level_alike(shares: dict[str, set[Partition]], free: list[Partition]) -> None:
+    """Everyone may own everything: cut whoever has too much, and fill up whoever has too little. The odd partitions
+    stay with those who have most, so that nothing moves without need."""
+    if not shares:
+        return
+    least, extra = divmod(len(free) + sum(map(len, shares.values())), len(shares))
+    by_size = sorted(shares, key=lambda member_id: (-len(shares[member_id]), member_id))
+    limits = {member_id: least + (rank < extra) for rank, member_id in enumerate(by_size)}
+    for member_id in by_size:
+        share = shares[member_id]
+        for partition in sorted(share, reverse=True)[: max(len(share) - limits[member_id], 0)]:
+            share.remove(partition)
+            free.append(partition)
+    at = 0
+    for member_id in sorted(shares):
+        missing = limits[member_id] - len(shares[member_id])
+        shares[member_id].update(free[at : at + missing])
+        at += missing
+
+
+def _hand_out(
+    shares: dict[str, set[Partition]], by_topic: dict[bytes, list[str]], free: dict[bytes, list[Partition]]
+) -> None:
+    """Every free partition goes to its least loaded subscriber; topics with the least choice come first."""
+    for topic_id in sorted(by_topic, key=lambda topic_id: (len(by_topic[topic_id]), topic_id)):
+        loads = [(len(shares[member_id]), member_id) for member_id in by_topic[topic_id]]
+        heapify(loads)
+        for partition in free[topic_id]:
+            load, member_id = loads[0]
+            shares[member_id].add(partition)
+            heapreplace(loads, (load + 1, member_id))
+
+
+def _level(
+    shares: dict[str, set[Partition]], by_topic: dict[bytes, list[str]], current: Mapping[str, Set[Partition]]
+) -> None:
+    """Moves partitions from a subscriber to one with at least two fewer, until there is no such pair. Each move makes
+    the sum of the squares of the loads smaller, so it ends."""
+    moved = True
+    while moved:
+        moved = False
+        for topic_id, members in sorted(by_topic.items()):
+            held = {
+                member_id: [partition for partition in shares[member_id] if partition[0] == topic_id]
+                for member_id in members
+            }
+            while True:
+                giver = max((m for m in members if held[m]), key=lambda m: (len(shares[m]), m), default=None)
+                taker = min(members, key=lambda m: (len(shares[m]), m))
+                if giver is None or len(shares[giver]) - len(shares[taker]) < 2:
+                    break
+                settled = current.get(giver, frozenset())
+                partition = min(held[giver], key=lambda partition: (partition in settled, partition))
+                held[giver].remove(partition)
+                held[taker].append(partition)
+                shares[giver].remove(partition)
+                shares[taker].add(partition)
+                moved = True

@@ -1,0 +1,476 @@
+"""`GroupCoordinator`: requests and the time go in, replies and rows to store come out.
+
+How the shell drives it, on one thread:
+
+    outcome = coordinator.handle(request, token, now_ms)     # or .tick(now_ms), .topics_changed(...), ...
+    if outcome.changes:
+        try:
+            await store.write(outcome.changes)
+        except TidelogError:
+            outcome = coordinator.failed(outcome, now_ms)
+        else:
+            coordinator.written(outcome)
+    for token, reply in outcome.replies: send
+
+Writes are asked for in the order of the decisions, and `written` is called in that order too.
+
+JoinGroup and SyncGroup may give no reply at first; it comes in a later outcome, under its own token. `tick` is due at
+`next_deadline_ms()`, which every call may change. `restore` comes first, once, with whatever the store holds.
+
+What makes this safe:
+
+*Nothing is said that is not durable.* A decision changes memory at once and marks the rows in which memory is now
+ahead of the store. Every outcome of a group carries all its marked rows, also those that an earlier outcome carries
+whose write has not returned; the marks go when a write of that very state of the row has returned. So every outcome
+stands on its own: whichever writes fail, a write that succeeds brings the store to a state that memory was in, and a
+reply that is sent tells of such a state.
+
+*A failed write undoes nothing.* The replies that depended on it become COORDINATOR_NOT_AVAILABLE, which clients
+retry; the rows stay marked and go with the next outcome, or with a tick a second later. Memory, not the store,
+remains the truth, and nobody has heard of the part that is not stored. If the process ends before that, the last
+state that anybody was told of is the one that is restored.
+
+*Committed offsets never go back.* They enter memory when they are durable, not before (see `offsets`), and writes
+take effect in the order of the calls. A write whose failure was reported but which did take effect only moves an
+offset to where its client is about to commit it again.
+
+Not covered by this: ListGroups and the Describe requests show memory as it is.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tidelog.broker.coordination.groups.admin import Group, describe_classic, describe_consumer, list_groups
+from tidelog.broker.coordination.groups.classic import ClassicGroup
+from tidelog.broker.coordination.groups.classic_access import ClassicAccess
+from tidelog.broker.coordination.groups.config import GroupConfig
+from tidelog.broker.coordination.groups.consumer import ConsumerGroup, check_heartbeat
+from tidelog.broker.coordination.groups.environment import GROUP_ROW, Environment, Stamp, Token, Topics
+from tidelog.broker.coordination.groups.errors import (
+    NO_ERROR,
+    GroupError,
+    GroupIdNotFound,
+    IllegalGeneration,
+    InvalidGroupId,
+    InvalidRequest,
+    InvalidSessionTimeout,
+    NonEmptyGroup,
+    UnknownMemberId,
+)
+from tidelog.broker.coordination.groups.messages import (
+    JOIN_EPOCH,
+    NO_MEMBER_ID,
+    ConsumerGroupDescribe,
+    ConsumerGroupDescribeReply,
+    ConsumerGroupHeartbeat,
+    ConsumerGroupHeartbeatReply,
+    DeletedGroup,
+    DeleteGroups,
+    DeleteGroupsReply,
+    DescribeGroups,
+    DescribeGroupsReply,
+    GroupOffsets,
+    GroupOffsetsRequest,
+    Heartbeat,
+    HeartbeatReply,
+    JoinGroup,
+    JoinGroupReply,
+    LeaveGroup,
+    LeaveGroupReply,
+    LeftMember,
+    ListGroups,
+    ListGroupsReply,
+    OffsetCommit,
+    OffsetCommitReply,
+    OffsetDelete,
+    OffsetDeleteReply,
+    OffsetFetch,
+    OffsetFetchReply,
+    PartitionResult,
+    Reply,
+    Request,
+    SyncGroup,
+    SyncGroupReply,
+    TopicResult,
+)
+from tidelog.broker.coordination.groups.migration import downgraded, is_to_be_downgraded, upgraded
+from tidelog.broker.coordination.groups.offsets import IsUnstable, Offsets
+from tidelog.broker.coordination.groups.timers import Timer
+from tidelog.metadata.rows import GroupMemberRow, GroupRow, OffsetRow
+from tidelog.metadata.store import Change, Delete, Put
+
+WRITE_RETRY_MS = 1_000
+G = TypeVar("G", ClassicGroup, ConsumerGroup)
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What to do: make `changes` durable, then send `replies`. The rest is for `written` and `failed`."""
+
+    replies: list[tuple[Token, Reply]]
+    changes: list[Change]
+    stamps: tuple[Stamp, ...] = ()
+    commits_of: str | None = None  # the group whose offsets are among the changes because a client committed them
+
+
+class GroupCoordinator:
+    def __init__(
+        self,
+        config: GroupConfig,
+        topics: Topics,
+        new_id: Callable[[], str],
+        is_unstable: IsUnstable = lambda _group, _topic, _partition: False,
+    ) -> None:
+        """`is_unstable` says whether an open transaction holds an offset of a group for a topic and partition."""
+        self._env = Environment(config, topics, new_id)
+        self._offsets = Offsets(config, topics, is_unstable)
+        self._groups: dict[str, Group] = {}
+        self._sweep_timer = Timer(self._sweep)
+        self._retry_timer = Timer(lambda _now_ms: None)  # a tick is all it takes
+        self._swept: list[Change] = []
+        self._handlers: dict[type[Request], Callable[[Any, Token, int], Outcome]] = {
+            JoinGroup: self._join,
+            SyncGroup: self._sync,
+            Heartbeat: self._heartbeat,
+            LeaveGroup: self._leave,
+            OffsetCommit: self._commit,
+            OffsetFetch: self._fetch,
+            OffsetDelete: self._delete_offsets,
+            ListGroups: self._list,
+            DescribeGroups: self._describe,
+            DeleteGroups: self._delete,
+            ConsumerGroupHeartbeat: self._consumer_heartbeat,
+            ConsumerGroupDescribe: self._consumer_describe,
+        }
+
+    # Driving it
+
+    def handle(self, request: Request, token: Token, now_ms: int) -> Outcome:
+        """Decides on one request. Refusals are replies; an exception is a bug."""
+        return self._handlers[type(request)](request, token, now_ms)
+
+    def tick(self, now_ms: int) -> Outcome:
+        """Does what has become due: sessions, rounds, expiry of offsets, rows whose write failed."""
+        self._env.timers.run(now_ms)
+        for group_id in self._env.ledger.group_ids():
+            self._downgrade_if_due(group_id, now_ms)
+        swept, self._swept = self._swept, []
+        return self._outcome(self._env.ledger.group_ids(), swept)
+
+    def next_deadline_ms(self) -> int | None:
+        """When to call `tick` next; an earlier or later call does no harm."""
+        return self._env.timers.next_deadline_ms()
+
+    def written(self, outcome: Outcome) -> None:
+        """The outcome's changes are durable: its replies may go out."""
+        self._env.ledger.settle(outcome.stamps)
+        if outcome.commits_of is not None:
+            self._offsets.commit_ended(outcome.commits_of)
+        for change in outcome.changes:
+            group_id = self._offsets.apply(change)
+            if group_id is not None and group_id not in self._groups and self._offsets.has(group_id):
+                self._groups[group_id] = ClassicGroup(self._env, group_id, 0)
+
+    def failed(self, outcome: Outcome, now_ms: int) -> Outcome:
+        """The changes were not stored, as far as anybody knows. Returns what to send instead."""
+        if outcome.commits_of is not None:
+            self._offsets.commit_ended(outcome.commits_of)
+        if outcome.stamps:
+            self._env.timers.set(self._retry_timer, now_ms + WRITE_RETRY_MS)
+        return Outcome([(token, reply.not_available()) for token, reply in outcome.replies], [])
+
+    def restore(
+        self,
+        groups: Iterable[GroupRow],
+        members: Iterable[GroupMemberRow],
+        offsets: Iterable[OffsetRow],
+        now_ms: int,
+    ) -> None:
+        """Continues from what the store holds. Members have a full session from now to be heard from again."""
+        self._env.timers.set(self._sweep_timer, now_ms + self._env.config.offsets_retention_check_interval_ms)
+        members_of: dict[str, list[GroupMemberRow]] = {}
+        for member in members:
+            members_of.setdefault(member.group, []).append(member)
+        for row in groups:
+            kind = ConsumerGroup if row.kind == ConsumerGroup.kind else ClassicGroup
+            self._groups[row.group] = kind.restored(self._env, row, members_of.get(row.group, ()), now_ms)
+        for offset in offsets:
+            self._offsets.apply(Put(offset))
+            if offset.group not in self._groups:
+                self._groups[offset.group] = ClassicGroup(self._env, offset.group, 0)
+
+    def topics_changed(self) -> None:
+        """Topics were created, deleted, or have more partitions: groups that subscribe to them get new targets with
+        their next heartbeats."""
+        for group in self._groups.values():
+            if isinstance(group, ConsumerGroup):
+                group.topics_may_have_changed = True
+
+    def topics_deleted(self, names: Iterable[str]) -> Outcome:
+        """These topics are gone: their offsets go too. Members learn of it by `topics_changed`."""
+        return self._outcome((), self._offsets.delete_topics(frozenset(names)))
+
+    # Membership
+
+    def _join(self, request: JoinGroup, token: Token, now_ms: int) -> Outcome:
+        group_id, config = request.group_id, self._env.config
+        group = self._groups.get(group_id)
+        try:
+            if not group_id:
+                raise InvalidGroupId("a group needs an id")
+            if (
+                not config.group_min_session_timeout_ms
+                <= request.session_timeout_ms
+                <= config.group_max_session_timeout_ms
+            ):
+                raise InvalidSessionTimeout(
+                    f"session.timeout.ms must be from {config.group_min_session_timeout_ms}"
+                    f" to {config.group_max_session_timeout_ms}"
+                )
+            if group is None:
+                if request.member_id != NO_MEMBER_ID:
+                    raise UnknownMemberId(f"there is no group {group_id}")
+                group = self._groups[group_id] = ClassicGroup(self._env, group_id, now_ms)
+            elif isinstance(group, ConsumerGroup) and group.is_empty:
+                if request.member_id != NO_MEMBER_ID:
+                    raise UnknownMemberId(f"{group_id} has no members")
+                group = self._become(ClassicGroup(self._env, group_id, now_ms, group.group_epoch), now_ms)
+            self._for_classic_members(group).join(request, token, now_ms)
+        except GroupError as refusal:
+            self._env.reply(token, JoinGroupReply(refusal.kafka_code, member_id=request.member_id))
+            self._forget_if_blank(group_id)
+        self._downgrade_if_due(group_id, now_ms)
+        return self._outcome((group_id,))
+
+    def _sync(self, request: SyncGroup, token: Token, now_ms: int) -> Outcome:
+        try:
+            self._with_members(request.group_id).sync(request, token, now_ms)
+        except GroupError as refusal:
+            self._env.reply(token, SyncGroupReply(refusal.kafka_code))
+        return self._outcome((request.group_id,))
+
+    def _heartbeat(self, request: Heartbeat, token: Token, now_ms: int) -> Outcome:
+        try:
+            error_code = self._with_members(request.group_id).heartbeat(request, now_ms)
+        except GroupError as refusal:
+            error_code = refusal.kafka_code
+        reply = _HEARTBEAT_REPLIES.get(error_code) or HeartbeatReply(error_code)
+        if request.group_id in self._env.ledger:
+            self._env.reply(token, reply)
+            return self._outcome((request.group_id,))
+        return Outcome([(token, reply)], [])
+
+    def _leave(self, request: LeaveGroup, token: Token, now_ms: int) -> Outcome:
+        try:
+            left = self._with_members(request.group_id).leave(request.members, now_ms)
+            self._env.reply(token, LeaveGroupReply(members=left))
+        except InvalidGroupId as refusal:
+            self._env.reply(token, LeaveGroupReply(refusal.kafka_code))
+        except GroupError as refusal:
+            code = refusal.kafka_code
+            left = tuple(LeftMember(member.member_id, member.group_instance_id, code) for member in request.members)
+            self._env.reply(token, LeaveGroupReply(members=left))
+        self._downgrade_if_due(request.group_id, now_ms)
+        return self._outcome((request.group_id,))
+
+    def _with_members(self, group_id: str) -> ClassicGroup | ClassicAccess:
+        group = self._groups.get(group_id)
+        if group is None:
+            if not group_id:
+                raise InvalidGroupId("a group needs an id")
+            raise UnknownMemberId(f"there is no group {group_id}")
+        return self._for_classic_members(group)
+
+    def _for_classic_members(self, group: Group) -> ClassicGroup | ClassicAccess:
+        return group if isinstance(group, ClassicGroup) else ClassicAccess(self._env, group)
+
+    def _consumer_heartbeat(self, request: ConsumerGroupHeartbeat, token: Token, now_ms: int) -> Outcome:
+        group_id = request.group_id
+        group = self._groups.get(group_id)
+        reply = group.steady_heartbeat(request, now_ms) if isinstance(group, ConsumerGroup) else None
+        if reply is not None and group_id not in self._env.ledger:
+            return Outcome([(token, reply)], [])
+        if reply is None:
+            try:
+                if not group_id:
+                    raise InvalidRequest("GroupId can't be empty.")
+                check_heartbeat(request, self._env.config.group_consumer_max_regex_length)
+                reply = self._consumer_group(request, now_ms).heartbeat(request, now_ms)
+            except GroupError as refusal:
+                reply = ConsumerGroupHeartbeatReply(
+                    refusal.kafka_code,
+                    error_message=str(refusal),
+                    member_id=request.member_id,
+                    member_epoch=request.member_epoch,
+                )
+                self._forget_if_blank(group_id)
+        self._env.reply(token, reply)
+        self._downgrade_if_due(group_id, now_ms)
+        return self._outcome((group_id,))
+
+    def _consumer_group(self, request: ConsumerGroupHeartbeat, now_ms: int) -> ConsumerGroup:
+        """The group; made, or made of a classic group, for a member that joins."""
+        group_id = request.group_id
+        group = self._groups.get(group_id)
+        if isinstance(group, ConsumerGroup):
+            return group
+        if request.member_epoch != JOIN_EPOCH:
+            raise GroupIdNotFound(f"Group {group_id} not found.")
+        if group is not None and not group.is_empty:
+            made = self._groups[group_id] = upgraded(self._env, group, now_ms)
+            return made
+        generation = 0 if group is None else group.generation
+        return self._become(ConsumerGroup(self._env, group_id, now_ms, generation), now_ms)
+
+    def _become(self, group: G, now_ms: int) -> G:
+        """Puts the group in the place of one of another kind without members, if there is one."""
+        old = self._groups.get(group.group_id)
+        if old is not None:
+            old.dissolve(now_ms)
+        self._groups[group.group_id] = group
+        return group
+
+    def _downgrade_if_due(self, group_id: str, now_ms: int) -> None:
+        group = self._groups.get(group_id)
+        if isinstance(group, ConsumerGroup) and is_to_be_downgraded(self._env, group):
+            self._groups[group_id] = downgraded(self._env, group, now_ms)
+
+    def _forget_if_blank(self, group_id: str) -> None:
+        """A refused request leaves no group behind."""
+        group = self._groups.get(group_id)
+        if group is not None and group.is_blank and not self._offsets.has(group_id):
+            del self._groups[group_id]
+
+    # Offsets
+
+    def _commit(self, request: OffsetCommit, token: Token, now_ms: int) -> Outcome:
+        group_id = request.group_id
+        try:
+            self._check_commit(request, now_ms)
+        except GroupError as refusal:
+            reply = OffsetCommitReply(
+                tuple(
+                    TopicResult(
+                        name, topic_id, tuple(PartitionResult(p.partition, refusal.kafka_code) for p in partitions)
+                    )
+                    for name, partitions, topic_id in request.topics
+                )
+            )
+            self._env.reply(token, reply)
+            return self._outcome((group_id,))
+        results, changes = self._offsets.commit(request, now_ms)
+        self._env.reply(token, OffsetCommitReply(results))
+        outcome = self._outcome((group_id,), changes)
+        if changes:
+            self._offsets.commit_began(group_id)
+            outcome.commits_of = group_id
+        return outcome
+
+    def _check_commit(self, request: OffsetCommit, now_ms: int) -> None:
+        group = self._groups.get(request.group_id)
+        if group is not None:
+            group.check_commit(request, now_ms)
+        elif request.generation_id_or_member_epoch >= 0:
+            if request.understands_member_epochs:
+                raise GroupIdNotFound(f"there is no group {request.group_id}")
+            raise IllegalGeneration(f"there is no group {request.group_id}")
+
+    def _fetch(self, request: OffsetFetch, token: Token, _now_ms: int) -> Outcome:
+        groups = tuple(self._fetch_group(wanted, request.require_stable) for wanted in request.groups)
+        return Outcome([(token, OffsetFetchReply(groups))], [])
+
+    def _fetch_group(self, wanted: GroupOffsetsRequest, require_stable: bool) -> GroupOffsets:
+        group = self._groups.get(wanted.group_id)
+        if isinstance(group, ConsumerGroup) and (wanted.member_id is not None or wanted.member_epoch >= 0):
+            try:
+                group.check_epoch(wanted.member_id or NO_MEMBER_ID, wanted.member_epoch)
+            except GroupError as refusal:
+                return GroupOffsets(wanted.group_id, (), refusal.kafka_code)
+        return GroupOffsets(
+            wanted.group_id, self._offsets.fetch(wanted.group_id, wanted.topics, require_stable=require_stable)
+        )
+
+    def _delete_offsets(self, request: OffsetDelete, token: Token, _now_ms: int) -> Outcome:
+        changes: list[Change] = []
+        try:
+            group = self._groups.get(request.group_id)
+            if group is None:
+                raise GroupIdNotFound(f"there is no group {request.group_id}")
+            group.check_offset_delete()
+            results, changes = self._offsets.delete(request, group.subscribed_topics())
+            self._env.reply(token, OffsetDeleteReply(topics=results))
+        except GroupError as refusal:
+            self._env.reply(token, OffsetDeleteReply(refusal.kafka_code))
+        return self._outcome((), changes)
+
+    def _sweep(self, now_ms: int) -> None:
+        """Drops expired offsets, and groups that have neither members nor offsets left."""
+        self._env.timers.set(self._sweep_timer, now_ms + self._env.config.offsets_retention_check_interval_ms)
+        for group_id, group in list(self._groups.items()):
+            subscribed = group.subscribed_topics()
+            expired = list(self._offsets.expired(group_id, subscribed, group.offsets_expire_from, now_ms))
+            is_wanted = not group.is_empty or group.is_awaited or self._offsets.is_being_committed(group_id)
+            if not is_wanted and len(expired) == self._offsets.count(group_id):
+                self._drop(group_id, now_ms)
+                self._swept.append(Delete(OffsetRow, (group_id,)))
+            else:
+                self._swept += [Delete(OffsetRow, (group_id, row.topic, row.partition)) for row in expired]
+
+    # Administration
+
+    def _list(self, request: ListGroups, token: Token, _now_ms: int) -> Outcome:
+        return Outcome([(token, ListGroupsReply(groups=list_groups(self._groups, request)))], [])
+
+    def _describe(self, request: DescribeGroups, token: Token, _now_ms: int) -> Outcome:
+        described = tuple(describe_classic(group_id, self._groups.get(group_id)) for group_id in request.groups)
+        return Outcome([(token, DescribeGroupsReply(described))], [])
+
+    def _consumer_describe(self, request: ConsumerGroupDescribe, token: Token, _now_ms: int) -> Outcome:
+        described = tuple(describe_consumer(group_id, self._groups.get(group_id)) for group_id in request.group_ids)
+        return Outcome([(token, ConsumerGroupDescribeReply(described))], [])
+
+    def _delete(self, request: DeleteGroups, token: Token, now_ms: int) -> Outcome:
+        changes: list[Change] = []
+        results = []
+        for group_id in request.groups:
+            group = self._groups.get(group_id)
+            if group is None:
+                code = GroupIdNotFound.kafka_code
+            elif not group.is_empty:
+                code = NonEmptyGroup.kafka_code
+            else:
+                code = NO_ERROR
+                self._drop(group_id, now_ms)
+                changes.append(Delete(OffsetRow, (group_id,)))
+            results.append(DeletedGroup(group_id, code))
+        self._env.reply(token, DeleteGroupsReply(tuple(results)))
+        return self._outcome(request.groups, changes)
+
+    def _drop(self, group_id: str, now_ms: int) -> None:
+        self._groups.pop(group_id).dissolve(now_ms)
+
+    # Outcomes
+
+    def _outcome(self, group_ids: Iterable[str], changes: list[Change] | None = None) -> Outcome:
+        """The replies of this turn, with every row of these groups that is not known to be durable."""
+        changes = [] if changes is None else changes
+        ledger = self._env.ledger
+        stamps: list[Stamp] = []
+        for group_id in group_ids:
+            if group_id in ledger:
+                stamps += ledger.stamps(group_id)
+        if stamps:
+            changes = [*map(self._change, stamps), *changes]
+        return Outcome(self._env.take_replies(), changes, tuple(stamps))
+
+    def _change(self, stamp: Stamp) -> Change:
+        group_id, member_id, _ = stamp
+        group = self._groups.get(group_id)
+        if member_id == GROUP_ROW:
+            return Delete(GroupRow, (group_id,)) if group is None else Put(group.row())
+        member_row = None if group is None else group.member_row(member_id)
+        return Delete(GroupMemberRow, (group_id, member_id)) if member_row is None else Put(member_row)
+
+
+_HEARTBEAT_REPLIES = {code: HeartbeatReply(code) for code in (0, 22, 25, 27, 82)}

@@ -1,0 +1,221 @@
+"""Committed offsets: a mirror of the store's rows.
+
+A commit is decided at once but enters this table only when its write has returned (`apply`). So a fetch never tells
+of an offset that could be lost, and a failed write leaves nothing to undo. Writes return in the order they were asked
+for, so the table goes through the same states as the store.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
+
+from tidelog.broker.coordination.groups.config import GroupConfig
+from tidelog.broker.coordination.groups.environment import Topics
+from tidelog.broker.coordination.groups.errors import (
+    NO_ERROR,
+    GroupSubscribedToTopic,
+    OffsetMetadataTooLarge,
+    UnknownTopicId,
+    UnknownTopicOrPartition,
+    UnstableOffsetCommit,
+)
+from tidelog.broker.coordination.groups.messages import (
+    NO_TOPIC_ID,
+    FetchedOffsetsTopic,
+    OffsetCommit,
+    OffsetDelete,
+    PartitionOffset,
+    PartitionResult,
+    TopicOffsets,
+    TopicResult,
+)
+from tidelog.metadata.rows import OffsetRow
+from tidelog.metadata.store import Change, Delete, Put
+
+IsUnstable: TypeAlias = Callable[[str, str, int], bool]  # group, topic, partition -> a transaction has it open
+
+
+class Offsets:
+    def __init__(self, config: GroupConfig, topics: Topics, is_unstable: IsUnstable) -> None:
+        self._config = config
+        self._topics = topics
+        self._is_unstable = is_unstable
+        self._rows: dict[str, dict[str, dict[int, OffsetRow]]] = {}  # group -> topic -> partition
+        self._in_flight: Counter[str] = Counter()  # commits per group whose write has not returned
+
+    def apply(self, change: Change) -> str | None:
+        """The change is durable. Returns the group whose offsets it changed, if it changed any."""
+        if isinstance(change, Put):
+            row = change.row
+            if not isinstance(row, OffsetRow):
+                return None
+            self._rows.setdefault(row.group, {}).setdefault(row.topic, {})[row.partition] = row
+            return row.group
+        if change.table is not OffsetRow:
+            return None
+        group_id, *rest = change.key
+        self._forget(str(group_id), rest)
+        return str(group_id)
+
+    def _forget(self, group_id: str, rest: list[str | int]) -> None:
+        topics = self._rows.get(group_id, {})
+        if len(rest) == 2:
+            partitions = topics.get(str(rest[0]), {})
+            partitions.pop(int(rest[1]), None)
+            if not partitions:
+                topics.pop(str(rest[0]), None)
+        elif len(rest) == 1:
+            topics.pop(str(rest[0]), None)
+        else:
+            topics.clear()
+        if not topics:
+            self._rows.pop(group_id, None)
+
+    def has(self, group_id: str) -> bool:
+        return group_id in self._rows
+
+    def group_ids(self) -> list[str]:
+        return list(self._rows)
+
+    def is_being_committed(self, group_id: str) -> bool:
+        return group_id in self._in_flight
+
+    def commit_began(self, group_id: str) -> None:
+        self._in_flight[group_id] += 1
+
+    def commit_ended(self, group_id: str) -> None:
+        self._in_flight[group_id] -= 1
+        if not self._in_flight[group_id]:
+            del self._in_flight[group_id]
+
+    def commit(self, request: OffsetCommit, now_ms: int) -> tuple[tuple[TopicResult, ...], list[Change]]:
+        """The sender has been checked. Each partition is accepted or refused by itself."""
+        expires_ms = None if request.retention_time_ms < 0 else now_ms + request.retention_time_ms
+        limit = self._config.offset_metadata_max_bytes
+        group_id = request.group_id
+        changes: list[Change] = []
+        results = []
+        for name, partitions, topic_id in request.topics:
+            topic = self._topics.by_name(name) if name else self._topics.by_id(topic_id)
+            if topic is None:
+                code = (UnknownTopicOrPartition if name else UnknownTopicId).kafka_code
+                results.append(
+                    TopicResult(name, topic_id, tuple(PartitionResult(p.partition, code) for p in partitions))
+                )
+                continue
+            answers = []
+            for partition, offset, leader_epoch, metadata in partitions:
+                if not 0 <= partition < topic.partitions:
+                    code = UnknownTopicOrPartition.kafka_code
+                elif metadata and len(metadata) > limit:
+                    code = OffsetMetadataTooLarge.kafka_code
+                else:
+                    code = NO_ERROR
+                    changes.append(
+                        Put(
+                            OffsetRow(
+                                group_id,
+                                topic.name,
+                                partition,
+                                offset,
+                                leader_epoch,
+                                metadata or "",
+                                now_ms,
+                                expires_ms,
+                            )
+                        )
+                    )
+                answers.append(PartitionResult(partition, code))
+            results.append(TopicResult(name, topic_id, tuple(answers)))
+        return tuple(results), changes
+
+    def fetch(
+        self, group_id: str, topics: tuple[FetchedOffsetsTopic, ...] | None, *, require_stable: bool
+    ) -> tuple[TopicOffsets, ...]:
+        rows = self._rows.get(group_id, {})
+        if topics is None:
+            topics = tuple(
+                FetchedOffsetsTopic(name, tuple(sorted(partitions)), topic.topic_id if topic else NO_TOPIC_ID)
+                for name, partitions in sorted(rows.items())
+                for topic in (self._topics.by_name(name),)
+            )
+        return tuple(self._fetch_topic(group_id, rows, wanted, require_stable=require_stable) for wanted in topics)
+
+    def _fetch_topic(
+        self,
+        group_id: str,
+        rows: Mapping[str, Mapping[int, OffsetRow]],
+        wanted: FetchedOffsetsTopic,
+        *,
+        require_stable: bool,
+    ) -> TopicOffsets:
+        name, partitions, topic_id = wanted
+        if not name:
+            topic = self._topics.by_id(topic_id)
+            if topic is None:
+                code = UnknownTopicId.kafka_code
+                return TopicOffsets(name, topic_id, tuple(PartitionOffset(p, error_code=code) for p in partitions))
+            name = topic.name
+        committed = rows.get(name, {})
+        answers = []
+        for partition in partitions:
+            row = committed.get(partition)
+            if require_stable and self._is_unstable(group_id, name, partition):
+                answers.append(PartitionOffset(partition, error_code=UnstableOffsetCommit.kafka_code))
+            elif row is None:
+                answers.append(PartitionOffset(partition))
+            else:
+                answers.append(PartitionOffset(partition, row.offset, row.leader_epoch, row.metadata))
+        return TopicOffsets(name, topic_id, tuple(answers))
+
+    def delete(
+        self, request: OffsetDelete, subscribed: frozenset[str] | None
+    ) -> tuple[tuple[TopicResult, ...], list[Change]]:
+        """Offsets of topics that the group subscribes to stay; `subscribed` is None if those are unknown."""
+        changes: list[Change] = []
+        results = []
+        for name, partitions in request.topics:
+            refused = subscribed is None or name in subscribed
+            code = GroupSubscribedToTopic.kafka_code if refused else NO_ERROR
+            if not refused:
+                changes += [Delete(OffsetRow, (request.group_id, name, partition)) for partition in partitions]
+            results.append(TopicResult(name, NO_TOPIC_ID, tuple(PartitionResult(p, code) for p in partitions)))
+        return tuple(results), changes
+
+    def delete_topics(self, names: frozenset[str]) -> list[Change]:
+        return [
+            Delete(OffsetRow, (group_id, name))
+            for group_id, topics in self._rows.items()
+            for name in topics
+            if name in names
+        ]
+
+    def expired(
+        self,
+        group_id: str,
+        subscribed: frozenset[str] | None,
+        retention_began: Callable[[int], int | None],
+        now_ms: int,
+    ) -> Iterator[OffsetRow]:
+        """Offsets of topics that nobody reads any more, for as long as the retention. `retention_began` gives, for
+        the time of a commit, since when it counts, or None while it does not.
+
+        A group with a commit on its way has none: what is known of it here is about to change.
+        """
+        if subscribed is None or group_id in self._in_flight:
+            return
+        for name, partitions in self._rows.get(group_id, {}).items():
+            if name in subscribed:
+                continue
+            for partition, row in partitions.items():
+                began_ms = retention_began(row.committed_ms)
+                if began_ms is None or self._is_unstable(group_id, name, partition):
+                    continue
+                ends_ms = row.expires_ms
+                if ends_ms is None:
+                    ends_ms = began_ms + self._config.offsets_retention_ms
+                if ends_ms <= now_ms:
+                    yield row
+
+    def count(self, group_id: str) -> int:
+        return sum(len(partitions) for partitions in self._rows.get(group_id, {}).values())

@@ -1,0 +1,61 @@
+"""From what members subscribe to, to topics that exist.
+
+A pattern is a regular expression of a client, run on the broker's own thread. So it is RE2: its time is linear in its
+input, whatever the pattern. It must match the whole name.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from hashlib import blake2b
+from typing import NamedTuple
+
+from tidelog.broker.coordination.groups.environment import Topic, Topics
+from tidelog.broker.coordination.groups.errors import InvalidRegularExpression
+
+
+class Interest(NamedTuple):
+    """What one member subscribes to: topics by name, and those that match a pattern."""
+
+    names: frozenset[str]
+    pattern: str | None = None
+
+
+class Resolved(NamedTuple):
+    topics: dict[bytes, Topic]  # every topic that anybody is interested in
+    topic_ids: dict[Interest, frozenset[bytes]]
+    fingerprint: str  # changes exactly when one of these topics comes, goes, is made anew, or gets partitions
+
+
+def check_pattern(pattern: str, max_length: int) -> None:
+    if len(pattern) > max_length:
+        raise InvalidRegularExpression(f"a pattern may have {max_length} characters, not {len(pattern)}")
+    _matcher(pattern)
+
+
+def resolve(interests: Iterable[Interest], catalog: Topics) -> Resolved:
+    topic_ids: dict[Interest, frozenset[bytes]] = {}
+    topics: dict[bytes, Topic] = {}
+    for interest in set(interests):
+        names = interest.names
+        if interest.pattern:
+            names = names.union(filter(_matcher(interest.pattern), catalog.names()))
+        found = [topic for topic in map(catalog.by_name, names) if topic is not None]
+        topics.update((topic.topic_id, topic) for topic in found)
+        topic_ids[interest] = frozenset(topic.topic_id for topic in found)
+    digest = blake2b(digest_size=8)
+    for topic in sorted(topics.values()):
+        digest.update(b"%d %b %d " % (len(topic.name), topic.name.encode() + topic.topic_id, topic.partitions))
+    return Resolved(topics, topic_ids, digest.hexdigest())
+
+
+@lru_cache(maxsize=256)
+def _matcher(pattern: str) -> Callable[[str], object]:
+    import re2  # here, because most brokers never see a pattern
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options).fullmatch  # type: ignore[no-any-return]
+    except re2.error as error:
+        reason = error.args[0]
+        raise InvalidRegularExpression(reason.decode() if isinstance(reason, bytes) else str(reason)) from None

@@ -1,0 +1,66 @@
+"""Deadlines without a clock: set, moved and cancelled in constant time, run by whoever knows the time.
+
+A heartbeat moves its member's deadline a thousand times more often than a session expires. So moving a deadline later
+leaves the heap alone: the timer is found at its old place, seen not to be due, and put back at its new one.
+"""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from itertools import count
+
+
+class Timer:
+    """Calls `action(now_ms)` once its deadline has passed. It fires once; `Timers.set` arms it again."""
+
+    __slots__ = ("action", "deadline_ms", "queued_ms")
+
+    def __init__(self, action: Callable[[int], None]) -> None:
+        self.action = action
+        self.deadline_ms: int | None = None
+        self.queued_ms: int | None = None  # where the heap holds it; other entries of it are leftovers
+
+
+class Timers:
+    def __init__(self) -> None:
+        self._heap: list[tuple[int, int, Timer]] = []
+        self._order = count()
+
+    def set(self, timer: Timer, deadline_ms: int) -> None:
+        """Arms the timer, or moves its deadline."""
+        timer.deadline_ms = deadline_ms
+        if timer.queued_ms is None or timer.queued_ms > deadline_ms:
+            self._push(timer, deadline_ms)
+
+    @staticmethod
+    def cancel(timer: Timer) -> None:
+        timer.deadline_ms = None
+
+    def next_deadline_ms(self) -> int | None:
+        """When `run` is worth calling again: never later than the next deadline, sometimes earlier."""
+        heap = self._heap
+        while heap and (heap[0][2].deadline_ms is None or heap[0][2].queued_ms != heap[0][0]):
+            at_ms, _, timer = heappop(heap)
+            if timer.queued_ms == at_ms:
+                timer.queued_ms = None
+        return heap[0][0] if heap else None
+
+    def run(self, now_ms: int) -> None:
+        """Runs the actions of all timers whose deadline is not after now, in the order of their deadlines."""
+        heap = self._heap
+        while heap and heap[0][0] <= now_ms:
+            at_ms, _, timer = heappop(heap)
+            if timer.queued_ms != at_ms:
+                continue
+            timer.queued_ms = None
+            deadline_ms = timer.deadline_ms
+            if deadline_ms is None:
+                continue
+            if deadline_ms > now_ms:
+                self._push(timer, deadline_ms)
+            else:
+                timer.deadline_ms = None
+                timer.action(now_ms)
+
+    def _push(self, timer: Timer, deadline_ms: int) -> None:
+        timer.queued_ms = deadline_ms
+        heappush(self._heap, (deadline_ms, next(self._order), timer))

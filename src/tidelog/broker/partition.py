@@ -1,0 +1,137 @@
+"""A partition as it is served: its log, what its topic's config demands of a batch, and who waits for data."""
+
+import asyncio
+from struct import Struct
+
+from tidelog.broker.configs import TopicConfig
+from tidelog.broker.topics import Topic
+from tidelog.errors import InvalidRecord, InvalidTimestamp
+from tidelog.model import LeaderEpoch, Offset, TimestampMs, TimestampType, TopicPartition
+from tidelog.records.batch import (
+    CONTROL_BIT,
+    HEADER_SIZE,
+    TRANSACTIONAL_BIT,
+    WriteBuffer,
+    iterate,
+)
+from tidelog.records.compression import Codec
+from tidelog.records.record import decode, recompressed
+from tidelog.storage.log import Appended, PartitionLog, ReadResult
+
+LEADER_EPOCH = LeaderEpoch(0)  # one node leads everything it has, from the beginning
+_NO_BOUND = 0x7FFF_FFFF_FFFF_FFFF
+_PEEK = Struct(">h12xq")  # attributes and max timestamp
+_PEEK_AT = 21
+
+
+class FetchWait:
+    """A fetch that waits for more bytes on any of its partitions."""
+
+    __slots__ = ("_missing", "future")
+
+    def __init__(self, missing_bytes: int) -> None:
+        self._missing = missing_bytes
+        self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def arrived(self, size: int) -> None:
+        self._missing -= size
+        if self._missing <= 0:
+            self.wake()
+
+    def wake(self) -> None:
+        if not self.future.done():
+            self.future.set_result(None)
+
+
+class Partition:
+    __slots__ = ("_config", "_waits", "log", "min_insync_replicas", "name", "plain")
+
+    def __init__(self, name: TopicPartition, log: PartitionLog, topic: Topic) -> None:
+        self.name = name
+        self.log = log
+        self._waits: set[FetchWait] = set()
+        self.configure(topic)
+
+    def configure(self, topic: Topic) -> None:
+        config = self._config = topic.config
+        self.min_insync_replicas = int(topic.configs.get("min.insync.replicas", "1"))
+        # The usual case: nothing to look at but two header fields.
+        self.plain = (
+            config.message_timestamp_type is TimestampType.CREATE_TIME
+            and config.message_timestamp_before_max_ms == _NO_BOUND
+            and config.compression is None
+            and not config.compacted
+        )
+
+    @property
+    def config(self) -> TopicConfig:
+        return self._config
+
+    @property
+    def high_watermark(self) -> Offset:
+        return self.log.end_offset
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        return self.log.end_offset
+
+    def append(self, batches: WriteBuffer, *, durable: bool, now_ms: TimestampMs) -> Appended:
+        """A producer's batches, checked against the topic's config; waiting fetches are woken."""
+        if len(batches) >= HEADER_SIZE:  # else the log says what is wrong
+            attributes, max_timestamp = _PEEK.unpack_from(batches, _PEEK_AT)
+            if attributes & (CONTROL_BIT | TRANSACTIONAL_BIT):
+                raise InvalidRecord("control and transactional batches may not be produced this way")
+            if not self.plain:
+                batches = self._fitted(batches, now_ms)
+            elif max_timestamp - now_ms > self._config.message_timestamp_after_max_ms:
+                raise self._out_of_bounds(max_timestamp, now_ms)
+        stamp = self._config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
+        appended = self.log.append(batches, now_ms=now_ms, leader_epoch=LEADER_EPOCH, durable=durable, stamp=stamp)
+        if self._waits and not appended.duplicate:
+            for wait in tuple(self._waits):
+                wait.arrived(len(batches))
+        return appended
+
+    def read(self, offset: Offset, max_bytes: int, *, committed: bool, at_least_one: bool) -> ReadResult:
+        up_to = self.last_stable_offset if committed else None
+        return self.log.read(offset, max_bytes, up_to=up_to, at_least_one=at_least_one)
+
+    def add_wait(self, wait: FetchWait) -> None:
+        self._waits.add(wait)
+
+    def remove_wait(self, wait: FetchWait) -> None:
+        self._waits.discard(wait)
+
+    def retire(self) -> None:
+        """The partition is deleted: whoever waits for it looks again and finds out."""
+        for wait in tuple(self._waits):
+            wait.wake()
+
+    def _fitted(self, batches: WriteBuffer, now_ms: TimestampMs) -> WriteBuffer:
+        """What only some topics ask for: single records are looked at, or the batch is compressed anew."""
+        config = self._config
+        fitted: WriteBuffer = batches
+        anew: list[bytearray] = []
+        for view in iterate(batches):
+            header = view.header
+            if config.message_timestamp_type is TimestampType.CREATE_TIME:
+                if header.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
+                    raise self._out_of_bounds(header.max_timestamp, now_ms)
+                if config.message_timestamp_before_max_ms != _NO_BOUND:
+                    oldest = min(record.timestamp for record in decode(view))
+                    if now_ms - oldest > config.message_timestamp_before_max_ms:
+                        raise self._out_of_bounds(oldest, now_ms)
+            if config.compacted and any(record.key is None for record in decode(view)):
+                raise InvalidRecord(f"{self.name.topic} is compacted: every record needs a key")
+            if config.compression is not None and config.compression != header.codec_id:
+                anew.append(recompressed(view, Codec(config.compression)))
+            else:
+                anew.append(bytearray(view.view))
+        if config.compression is not None:
+            fitted = bytearray().join(anew)
+        return fitted
+
+    def _out_of_bounds(self, timestamp: TimestampMs, now_ms: TimestampMs) -> InvalidTimestamp:
+        return InvalidTimestamp(
+            f"timestamp {timestamp} is out of the bounds that {self.name.topic} sets around now ({now_ms})"
+        )

@@ -1,0 +1,113 @@
+"""`tidelog cluster`, and what all commands that talk to a broker share: its address, and words for times."""
+
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import click
+
+from tidelog.cli.output import JsonRows, Rows, Shape, TableRows, count, exact, text
+from tidelog.client import Client, ClientOptions, Start, connect
+from tidelog.client.options import DEFAULT_BOOTSTRAP, parse_bootstrap
+from tidelog.errors import InvalidSettings
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_AGO = re.compile(r"-(\d+)([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+START_HELP = (
+    "earliest, latest, an offset, -N (the last N of each partition), a time (2026-07-01T08:00Z, 2026-07-01), "
+    "or -90s, -15m, -2h, -1d"
+)
+
+
+def _bootstrap(ctx: click.Context, param: click.Parameter, value: str) -> str:  # noqa: ARG001
+    try:
+        parse_bootstrap(value)
+    except InvalidSettings as error:
+        raise click.BadParameter(f"{error}.") from None
+    return value
+
+
+def start_of(ctx: click.Context, param: click.Parameter, value: str) -> Start:  # noqa: ARG001
+    """What an option says about where to begin in a topic; click calls it."""
+    if value == "earliest":
+        return "earliest"
+    if value == "latest":
+        return "latest"
+    if re.fullmatch(r"-?\d+", value):
+        return int(value)
+    ago = _AGO.fullmatch(value)
+    try:
+        if ago is not None:
+            return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
+        return datetime.fromisoformat(value).astimezone(UTC)
+    except (ValueError, OverflowError, OSError):
+        raise click.BadParameter(f"{value!r} is none of: {START_HELP}.") from None
+
+
+bootstrap_option = click.option(
+    "-b",
+    "--bootstrap",
+    metavar="HOST:PORT",
+    callback=_bootstrap,
+    envvar="TIDELOG_BOOTSTRAP",
+    default=DEFAULT_BOOTSTRAP,
+    show_default=True,
+    show_envvar=True,
+    help="Where a broker listens; several separated by commas.",
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object a line, for programs.")
+
+
+def broker_options(command: F) -> F:
+    """For commands that ask a broker something and show it."""
+    decorated: F = bootstrap_option(json_option(command))
+    return decorated
+
+
+def open_client(bootstrap: str) -> Client:
+    return connect(bootstrap, ClientOptions(client_id="tidelog-cli"))
+
+
+def show(shapes: dict[str, Shape], *, as_json: bool) -> Rows:
+    return JsonRows() if as_json else TableRows(shapes)
+
+
+def pairs(assignments: Sequence[str], option: str) -> dict[str, str]:
+    """What `--config k=v --config ...` says."""
+    split = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals or not name:
+            raise click.UsageError(f"{option} wants NAME=VALUE, not {assignment!r}.")
+        split[name] = value
+    return split
+
+
+@click.group("cluster")
+def group() -> None:
+    """The brokers."""
+
+
+@group.command("info")
+@broker_options
+def info(bootstrap: str, as_json: bool) -> None:
+    """Which brokers there are, and how much they hold."""
+    with open_client(bootstrap) as client:
+        cluster = client.cluster_info()
+        topics = client.topics()
+        groups = client.groups()
+    shapes: dict[str, Shape] = {
+        "cluster": [text("cluster_id", "cluster"), count("topics"), count("partitions"), count("groups")],
+        "broker": [exact("id", "broker"), text("address"), text("rack"), text("role", "")],
+    }
+    rows = show(shapes, as_json=as_json)
+    partitions = sum(len(topic.partitions) for topic in topics)
+    fields = {"topics": len(topics), "partitions": partitions, "groups": len(groups)}
+    rows.row("cluster", {"cluster_id": cluster.cluster_id, "controller_id": cluster.controller_id, **fields})
+    for node in cluster.nodes:
+        role = "controller" if node.id == cluster.controller_id else ""
+        rows.row("broker", {"id": node.id, "address": str(node.address), "rack": node.rack, "role": role})
+    rows.finish()

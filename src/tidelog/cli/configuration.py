@@ -1,0 +1,227 @@
+"""Where a broker's settings come from: defaults, then a TOML file, then the environment, then flags; later wins.
+
+    data-dir = "tidelog-data"                     TIDELOG_DATA_DIR        --data-dir, --set data-dir=...
+    listeners = ["127.0.0.1:9092"]                TIDELOG_LISTENERS       --listen
+    [kafka]
+    "log.retention.ms" = 3600000                  TIDELOG_KAFKA_LOG_RETENTION_MS    --set kafka.log.retention.ms=...
+
+A listener is HOST:PORT, or HOST:PORT=ADVERTISED_HOST:PORT where clients reach it under another address. Everything is
+read first and judged together, so that all problems are shown at once, unknown names included.
+"""
+
+import os
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from difflib import get_close_matches
+from typing import Any, NamedTuple
+
+from tidelog.errors import InvalidSettings
+from tidelog.settings import Listener, NodeSettings, StorageSettings
+
+DEFAULT_FILE = "tidelog.toml"
+ENVIRONMENT = "TIDELOG_"
+KAFKA = "kafka."
+
+
+class Given(NamedTuple):
+    value: Any
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What is in force, and for each name who said so."""
+
+    node: NodeSettings
+    log_level: str
+    log_format: str
+    given: dict[str, Given]
+
+
+class _Key(NamedTuple):
+    default: str
+    parse: Callable[[Any], Any]
+    help: str
+
+
+def _text(value: Any) -> str:  # noqa: ANN401
+    if not isinstance(value, str):
+        raise ValueError("a text")
+    return value
+
+
+def _number(value: Any) -> int:  # noqa: ANN401
+    try:
+        if isinstance(value, bool | float):
+            raise ValueError
+        return int(value)
+    except ValueError:
+        raise ValueError("a whole number") from None
+
+
+def _truth(value: Any) -> bool:  # noqa: ANN401
+    if isinstance(value, bool):
+        return value
+    if str(value).lower() in ("true", "false"):
+        return str(value).lower() == "true"
+    raise ValueError("true or false")
+
+
+def _one_of(*choices: str) -> Callable[[Any], str]:
+    def parse(value: Any) -> str:  # noqa: ANN401
+        if value not in choices:
+            raise ValueError(" or ".join(choices))
+        return str(value)
+
+    return parse
+
+
+def _listeners(value: Any) -> tuple[Listener, ...]:  # noqa: ANN401
+    items = value.split(",") if isinstance(value, str) else value
+    if not isinstance(items, list | tuple):
+        raise ValueError("a list of HOST:PORT")
+    return tuple(_listener(str(item).strip()) for item in items)
+
+
+def _listener(text: str) -> Listener:
+    bound, _, advertised = text.partition("=")
+    host, port = _address(bound)
+    advertised_host, advertised_port = _address(advertised) if advertised else ("", 0)
+    return Listener(host, port, advertised_host, advertised_port)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, colon, port = text.rpartition(":")
+    if not colon or not host or not port.isdecimal():
+        raise ValueError("HOST:PORT, or HOST:PORT=ADVERTISED_HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+_NODE = NodeSettings()
+_STORAGE = StorageSettings()
+KEYS: dict[str, _Key] = {
+    "data-dir": _Key(_NODE.data_dir, _text, "Where everything is kept."),
+    "node-id": _Key(str(_NODE.node_id), _number, "The broker's number."),
+    "listeners": _Key("127.0.0.1:9092", _listeners, "Addresses to listen on: HOST:PORT[=ADVERTISED_HOST:PORT], ..."),
+    "allow-anonymous": _Key("false", _truth, "Let anybody connect, also from other machines."),
+    "max-connections": _Key(str(_NODE.max_connections), _number, "The most connections at a time."),
+    "max-request-bytes": _Key(str(_NODE.max_request_bytes), _number, "The largest request."),
+    "max-pending-bytes": _Key(
+        str(_NODE.max_pending_bytes), _number, "Bytes of unanswered requests after which a client is not read."
+    ),
+    "idle-connection-ms": _Key(str(_NODE.idle_connection_ms), _number, "A silent connection is closed after this."),
+    "upkeep-ms": _Key(str(_NODE.upkeep_ms), _number, "How often retention is applied."),
+    "shutdown-grace-ms": _Key(str(_NODE.shutdown_grace_ms), _number, "How long a stop waits for open requests."),
+    "tail-cache-bytes": _Key(str(_STORAGE.tail_cache_bytes), _number, "Memory for the newest batches."),
+    "open-segments": _Key(str(_STORAGE.open_segments), _number, "The most segments with open files."),
+    "flush-threads": _Key(str(_STORAGE.flush_threads), _number, "Threads that sync files."),
+    "log-level": _Key("info", _one_of("debug", "info", "warning", "error"), "What is worth a line in the log."),
+    "log-format": _Key("auto", _one_of("auto", "human", "json"), "auto: human on a terminal, json otherwise."),
+}
+_IN_STORAGE = {field.name for field in fields(StorageSettings)}
+
+
+def load(file: str | None, flags: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Configuration:
+    """The settings in force; InvalidSettings with every problem there is."""
+    problems: list[str] = []
+    given: dict[str, Given] = {name: Given(key.default, "default") for name, key in KEYS.items()}
+    for name, value, source in (
+        *_from_file(file, problems),
+        *_from_environment(os.environ if environment is None else environment),
+        *((name, value, "flag") for name, value in flags.items()),
+    ):
+        if name in KEYS or name.startswith(KAFKA):
+            given[name] = Given(value, source)
+        else:
+            problems.append(f"unknown setting {name!r} ({source}){_suggestion(name)}")
+    values: dict[str, Any] = {}
+    for name, key in KEYS.items():
+        try:
+            values[name] = key.parse(given[name].value)
+        except ValueError as error:
+            shown = given[name]
+            problems.append(f"{name} must be {error}, not {shown.value!r} ({shown.source})")
+    return Configuration(_node(values, given, problems), values["log-level"], values["log-format"], given)
+
+
+def _node(values: dict[str, Any], given: dict[str, Given], problems: list[str]) -> NodeSettings:
+    from tidelog.broker.configs import BrokerConfig
+
+    kafka = {
+        name.removeprefix(KAFKA): _kafka_text(each.value) for name, each in given.items() if name.startswith(KAFKA)
+    }
+    try:
+        BrokerConfig(kafka)
+    except InvalidSettings as error:
+        problems += error.problems
+    node = None
+    try:
+        arguments = {name.replace("-", "_"): value for name, value in values.items() if not name.startswith("log-")}
+        storage = {name: arguments.pop(name) for name in _IN_STORAGE if name in arguments}
+        if not problems or len(values) == len(KEYS):
+            node = NodeSettings(**arguments, storage=StorageSettings(**storage), kafka=kafka)
+    except InvalidSettings as error:
+        problems += error.problems
+    if problems or node is None:
+        raise InvalidSettings(problems)
+    return node
+
+
+def _from_file(file: str | None, problems: list[str]) -> list[tuple[str, Any, str]]:
+    path = file or DEFAULT_FILE
+    try:
+        with open(path, "rb") as opened:
+            content = tomllib.load(opened)
+    except FileNotFoundError:
+        if file is not None:
+            problems.append(f"there is no settings file {file}")
+        return []
+    except tomllib.TOMLDecodeError as error:
+        problems.append(f"{path} is not valid TOML: {error}")
+        return []
+    kafka = content.pop("kafka", {})
+    if not isinstance(kafka, dict):
+        problems.append(f"[kafka] in {path} must be a table")
+        kafka = {}
+    return [
+        *((name, value, path) for name, value in content.items()),
+        *((KAFKA + name, value, path) for name, value in _flat(kafka)),
+    ]
+
+
+def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
+    """`log.retention.ms = 1` without quotes is a table in a table in TOML."""
+    flat: list[tuple[str, Any]] = []
+    for name, value in table.items():
+        flat += _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else [(prefix + name, value)]
+    return flat
+
+
+def _from_environment(environment: Mapping[str, str]) -> list[tuple[str, Any, str]]:
+    found: list[tuple[str, Any, str]] = []
+    for variable, value in environment.items():
+        if not variable.startswith(ENVIRONMENT) or variable in _NOT_SETTINGS:
+            continue
+        name = variable.removeprefix(ENVIRONMENT).lower()
+        if name.startswith("kafka_"):
+            found.append((KAFKA + name.removeprefix("kafka_").replace("_", "."), value, variable))
+        else:
+            found.append((name.replace("_", "-"), value, variable))
+    return found
+
+
+_NOT_SETTINGS = {"TIDELOG_BOOTSTRAP", "TIDELOG_CONFIG"}
+
+
+def _kafka_text(value: Any) -> str:  # noqa: ANN401
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _suggestion(name: str) -> str:
+    close = get_close_matches(name, KEYS, 1)
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; a Kafka config goes into [kafka], as {KAFKA}{name}" if "." in name else ""

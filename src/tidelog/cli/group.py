@@ -1,0 +1,151 @@
+"""`tidelog group`: consumer groups, how far behind they are, and where they go on."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from tidelog.cli.cluster import START_HELP, broker_options, open_client, show, start_of
+from tidelog.cli.output import Column, Fields, Shape, exact, text
+from tidelog.cli.topic import chosen_partitions, offsets_in_log
+from tidelog.client import LATEST, Client, GroupMember, Start
+from tidelog.errors import InvalidInput
+from tidelog.model import TopicPartition
+
+
+@click.group("group")
+def group() -> None:
+    """Consumer groups: members, offsets, lag."""
+
+
+@group.command("list")
+@broker_options
+def list_(bootstrap: str, as_json: bool) -> None:
+    """List the groups."""
+    shapes: dict[str, Shape] = {"group": [text("group"), text("state"), text("kind", "type"), text("protocol")]}
+    rows = show(shapes, as_json=as_json)
+    with open_client(bootstrap) as client:
+        for listed in client.groups():
+            fields = {"group": listed.group, "state": listed.state, "kind": listed.type}
+            rows.row("group", {**fields, "protocol": listed.protocol_type})
+    rows.finish()
+
+
+@group.command("describe")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@broker_options
+def describe(names: Sequence[str], bootstrap: str, as_json: bool) -> None:
+    """Show committed offsets, lag and members of groups."""
+
+    def or_dash(field: str, title: str | None = None) -> Column:
+        return exact(field, title)._replace(show=lambda fields: "-" if fields[field] is None else f"{fields[field]}")
+
+    def lag(fields: Fields) -> str:
+        return "-" if fields["lag"] is None else f"{fields['lag']:,}"
+
+    shapes: dict[str, Shape] = {
+        "offset": [
+            text("topic"),
+            exact("partition"),
+            or_dash("committed"),
+            or_dash("end_offset", "end"),
+            Column("lag", lag, right=True),
+            text("client"),
+            text("host"),
+            text("member"),
+        ]
+    }
+    rows = show(shapes, as_json=as_json)
+    with open_client(bootstrap) as client:
+        for name in names:
+            described = client.group(name)
+            offsets = _offsets(client, name, described.members)
+            if described.state == "Dead" and not offsets:
+                raise InvalidInput(f"no such group: {name!r}; see: tidelog group list")
+            lags = [row["lag"] for row in offsets if row["lag"] is not None]
+            members = f"{len(described.members)} member{'s' * (len(described.members) != 1)}"
+            rows.say(f"{name}: {described.state}, {members}, lag {sum(lags):,}\n")
+            if as_json:
+                fields = {"group": name, "state": described.state, "assignor": described.assignor}
+                rows.row("group", {**fields, "members": len(described.members), "lag": sum(lags)})
+            for row in offsets:
+                rows.row("offset", {"group": name, **row})
+    rows.finish()
+
+
+def _offsets(client: Client, name: str, members: Sequence[GroupMember]) -> list[dict[str, Any]]:
+    """What is committed and what is assigned, with the end of each partition that still exists."""
+    owners = {partition: member for member in members for partition in member.partitions}
+    committed = {partition: row.offset for partition, row in client.committed(name).items()}
+    partitions = sorted(owners.keys() | committed.keys())
+    existing = {TopicPartition(topic.name, row.partition) for topic in client.topics() for row in topic.partitions}
+    ends = client.offsets({partition: LATEST for partition in partitions if partition in existing})
+    found = []
+    for partition in partitions:
+        owner = owners.get(partition)
+        at = committed.get(partition)
+        end = ends[partition].offset if partition in ends else None
+        found.append(
+            {
+                "topic": partition.topic,
+                "partition": partition.partition,
+                "committed": at,
+                "end_offset": end,
+                "lag": None if at is None or end is None else max(0, end - at),
+                "member": owner.member_id if owner else None,
+                "client": owner.client_id if owner else None,
+                "host": owner.host if owner else None,
+            }
+        )
+    return found
+
+
+@group.command("seek")
+@click.argument("name")
+@click.argument("topic")
+@click.option(
+    "--to", "start", metavar="START", callback=start_of, required=True, help=f"Where to go on: {START_HELP}."
+)
+@click.option("-p", "--partition", "numbers", type=int, multiple=True, help="Only this one; may be repeated.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be committed.")
+@broker_options
+def seek(
+    name: str, topic: str, start: Start, numbers: Sequence[int], dry_run: bool, bootstrap: str, as_json: bool
+) -> None:
+    """Set where a group without members goes on in a topic; a group that does not exist comes into being."""
+    shapes: dict[str, Shape] = {
+        "offset": [text("topic"), exact("partition"), text("before"), exact("committed", "now")]
+    }
+    rows = show(shapes, as_json=as_json)
+    with open_client(bootstrap) as client:
+        partitions = chosen_partitions(client, topic, numbers)
+        before = client.committed(name, partitions)
+        offsets = offsets_in_log(client, partitions, start)
+        if not dry_run:
+            client.set_committed(name, offsets)
+        for partition, offset in sorted(offsets.items()):
+            was = before[partition].offset if partition in before else None
+            fields = {"group": name, "topic": topic, "partition": partition.partition}
+            rows.row("offset", {**fields, "before": was, "committed": offset})
+    rows.finish()
+
+
+@group.command("delete")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--topic", help="Only the offsets of this topic.")
+@broker_options
+def delete(names: Sequence[str], topic: str | None, bootstrap: str, as_json: bool) -> None:
+    """Delete groups without members, with all their offsets."""
+    rows = show({}, as_json=as_json)
+    with open_client(bootstrap) as client:
+        for name in names:
+            if topic is None:
+                client.delete_group(name)
+                rows.say(f"{name} deleted")
+            else:
+                partitions = [partition for partition in client.committed(name) if partition.topic == topic]
+                client.delete_committed(name, partitions)
+                rows.say(f"{len(partitions)} offset{'s' * (len(partitions) != 1)} of {name} deleted")
+            if as_json:
+                rows.row("deleted", {"group": name, "topic": topic})
+    rows.finish()

@@ -1,0 +1,24 @@
+"""What the broker says about itself: lines for people on a terminal, JSON for everybody else, on stderr."""
+
+import logging
+import sys
+
+import structlog
+
+
+def configure_logs(level: str, form: str) -> None:
+    human = form == "human" or (form == "auto" and sys.stderr.isatty())
+    renderer: structlog.typing.Processor = (
+        structlog.dev.ConsoleRenderer() if human else structlog.processors.JSONRenderer()
+    )
+    structlog.configure(
+        processors=[
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=not human),
+            *([] if human else [structlog.processors.format_exc_info]),
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(getattr(logging, level.upper())),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        cache_logger_on_first_use=True,
+    )

@@ -1,0 +1,120 @@
+"""`tidelog serve`: the broker in the foreground, until Ctrl-C or SIGTERM. `tidelog config` shows its settings."""
+
+import asyncio
+import json
+import signal
+import sys
+from typing import Any
+
+import click
+
+from tidelog.cli.configuration import KAFKA, KEYS, Configuration, load
+from tidelog.errors import InvalidSettings
+
+
+def _settings_options(command: Any) -> Any:  # noqa: ANN401  (click's own decorators are untyped)
+    for option in (
+        click.option(
+            "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="Any setting; may be repeated."
+        ),
+        click.option("--listen", multiple=True, metavar="HOST:PORT", help="Listen here; may be repeated."),
+        click.option("--data-dir", metavar="DIR", help="Where everything is kept. [default: tidelog-data]"),
+        click.option(
+            "--config",
+            "file",
+            envvar="TIDELOG_CONFIG",
+            metavar="FILE",
+            help="Settings in TOML. [default: tidelog.toml]",
+        ),
+    ):
+        command = option(command)
+    return command
+
+
+def _load(
+    file: str | None, data_dir: str | None, listen: tuple[str, ...], assignments: tuple[str, ...]
+) -> Configuration:
+    flags: dict[str, Any] = {}
+    for assignment in assignments:
+        name, equals, value = assignment.partition("=")
+        if not equals:
+            raise click.UsageError(f"--set wants NAME=VALUE, not {assignment!r}.")
+        flags[name.strip()] = value
+    if data_dir is not None:
+        flags["data-dir"] = data_dir
+    if listen:
+        flags["listeners"] = list(listen)
+    try:
+        return load(file, flags)
+    except InvalidSettings as error:
+        for problem in error.problems:
+            click.echo(f"tidelog: error: {problem}", err=True)
+        raise SystemExit(1) from None
+
+
+@click.command("serve")
+@_settings_options
+def serve(file: str | None, data_dir: str | None, listen: tuple[str, ...], assignments: tuple[str, ...]) -> None:
+    """Run a broker until Ctrl-C or SIGTERM."""
+    configuration = _load(file, data_dir, listen, assignments)
+    from tidelog.cli.logs import configure_logs
+
+    configure_logs(configuration.log_level, configuration.log_format)
+    asyncio.run(_serve(configuration))
+
+
+async def _serve(configuration: Configuration) -> None:
+    from tidelog.node import Node
+
+    node = Node(configuration.node)
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    await node.start()
+    first = str(node.listeners[0])
+    click.echo(f"Tidelog listens on {', '.join(map(str, node.listeners))}, data in {configuration.node.data_dir}")
+    if sys.stdout.isatty():
+        at = "" if first == "127.0.0.1:9092" else f" --bootstrap {first}"
+        click.echo(
+            f"\nTry, in another terminal:\n"
+            f"  tidelog topic create hello --partitions 3{at}\n"
+            f"  echo 'hello world' | tidelog produce hello{at}\n"
+            f"  tidelog consume hello --from earliest{at}\n\n"
+            f"Ctrl-C stops it."
+        )
+    sys.stdout.flush()
+    await stop.wait()
+    click.echo("stopping", err=True)
+    await node.stop()
+
+
+@click.command("config")
+@_settings_options
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+def config(
+    file: str | None, data_dir: str | None, listen: tuple[str, ...], assignments: tuple[str, ...], as_json: bool
+) -> None:
+    """Show the settings in force and where each one comes from."""
+    configuration = _load(file, data_dir, listen, assignments)
+    rows = [
+        {
+            "name": name,
+            "value": ", ".join(map(str, each.value)) if isinstance(each.value, list) else each.value,
+            "source": each.source,
+            "help": KEYS[name].help if name in KEYS else "A Kafka broker config.",
+        }
+        for name, each in sorted(configuration.given.items(), key=lambda item: (item[0].startswith(KAFKA), item[0]))
+    ]
+    if as_json:
+        click.echo(json.dumps(rows))
+        return
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("name", "value", "source", "help"):
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(str(row[column]) for column in ("name", "value", "source", "help")))
+    Console().print(table)

@@ -1,0 +1,245 @@
+"""`tidelog topic`: create, look at, change and delete topics."""
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+
+import click
+
+from tidelog.cli.cluster import START_HELP, broker_options, open_client, pairs, show, start_of
+from tidelog.cli.output import Column, Fields, Shape, count, exact, text
+from tidelog.client import EARLIEST, LATEST, BrokerError, Client, Start
+from tidelog.client.admin import HIGH_WATERMARK
+from tidelog.errors import InvalidInput
+from tidelog.model import Offset, TopicPartition
+from tidelog.wire.error_codes import ErrorCode
+
+_yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+
+
+@click.group("topic")
+def group() -> None:
+    """Topics: create, look at, change, delete."""
+
+
+@group.command("create")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("-p", "--partitions", type=click.IntRange(min=1), help="[default: the broker's num.partitions]")
+@click.option("-r", "--replication-factor", type=click.IntRange(min=1), help="[default: the broker's]")
+@click.option(
+    "-c", "--config", "configs", multiple=True, metavar="NAME=VALUE", help="A topic config; may be repeated."
+)
+@click.option("--if-not-exists", is_flag=True, help="A topic that exists is no error.")
+@click.option("--dry-run", is_flag=True, help="Only see whether it would work.")
+@broker_options
+def create(
+    names: Sequence[str],
+    partitions: int | None,
+    replication_factor: int | None,
+    configs: Sequence[str],
+    if_not_exists: bool,
+    dry_run: bool,
+    bootstrap: str,
+    as_json: bool,
+) -> None:
+    """Create topics."""
+    settings = pairs(configs, "--config")
+    rows = show({}, as_json=as_json)
+    with open_client(bootstrap) as client:
+        for name in names:
+            try:
+                client.create_topic(
+                    name,
+                    partitions=partitions or -1,
+                    replication_factor=replication_factor or -1,
+                    configs=settings,
+                    validate_only=dry_run,
+                )
+            except BrokerError as error:
+                if not (if_not_exists and error.kafka_code == ErrorCode.TOPIC_ALREADY_EXISTS):
+                    raise
+                rows.say(f"{name} exists already")
+            else:
+                rows.say(f"{name} {'would be created' if dry_run else 'created'}")
+            if as_json and not dry_run:
+                rows.row("topic", _topic_fields(client, name))
+    rows.finish()
+
+
+@group.command("list")
+@click.option("--internal", is_flag=True, help="Internal topics too.")
+@broker_options
+def list_(internal: bool, bootstrap: str, as_json: bool) -> None:
+    """List the topics."""
+    rows = show({"topic": [text("topic"), count("partitions"), count("replicas"), text("id")]}, as_json=as_json)
+    with open_client(bootstrap) as client:
+        for topic in client.topics():
+            if internal or not topic.is_internal:
+                replicas = len(topic.partitions[0].replicas) if topic.partitions else 0
+                fields = {"topic": topic.name, "partitions": len(topic.partitions), "replicas": replicas}
+                rows.row("topic", {**fields, "internal": topic.is_internal, "id": topic.topic_id.hex()})
+    rows.finish()
+
+
+@group.command("describe")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--all-configs", is_flag=True, help="Also configs that are at their default.")
+@broker_options
+def describe(names: Sequence[str], all_configs: bool, bootstrap: str, as_json: bool) -> None:
+    """Show partitions, offsets and configs of topics."""
+
+    def replicas(field: str) -> Column:
+        return Column(field.replace("_", " "), lambda fields: " ".join(map(str, fields[field])))
+
+    def leader(fields: Fields) -> str:
+        return "none" if fields["leader"] < 0 else str(fields["leader"])
+
+    shapes: dict[str, Shape] = {
+        "partition": [
+            exact("partition"),
+            Column("leader", leader, right=True),
+            replicas("replicas"),
+            replicas("in_sync"),
+            exact("start_offset"),
+            exact("end_offset"),
+            count("records", "offsets held"),
+        ],
+        "config": [text("name", "config"), text("value"), text("source")],
+    }
+    rows = show(shapes, as_json=as_json)
+    with open_client(bootstrap) as client:
+        for name in names:
+            fields = _topic_fields(client, name)
+            partitions = client.partitions(name)
+            rows.say(f"{name}: {len(partitions)} partition{'s' * (len(partitions) != 1)}, id {fields['id']}\n")
+            if as_json:
+                rows.row("topic", fields)
+            for row in partitions:
+                held = row.end_offset - row.start_offset
+                rows.row("partition", {"topic": name, **row._asdict(), "records": held})
+            rows.say("")
+            for entry in client.topic_configs(name):
+                if all_configs or as_json or not entry.is_default:
+                    value = None if entry.sensitive else entry.value
+                    rows.row("config", {"topic": name, "name": entry.name, "value": value, "source": entry.source})
+    rows.finish()
+
+
+@group.command("alter")
+@click.argument("name")
+@click.option("-s", "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a config; may be repeated.")
+@click.option("-u", "--unset", "unset", multiple=True, metavar="NAME", help="Back to its default; may be repeated.")
+@broker_options
+def alter(name: str, settings: Sequence[str], unset: Sequence[str], bootstrap: str, as_json: bool) -> None:
+    """Change the configs of a topic."""
+    changes: dict[str, str | None] = {**pairs(settings, "--set"), **dict.fromkeys(unset)}
+    if not changes:
+        raise click.UsageError("Nothing to change: give --set NAME=VALUE or --unset NAME.")
+    with open_client(bootstrap) as client:
+        client.alter_topic_configs(name, changes)
+        entries = {entry.name: entry for entry in client.topic_configs(name)}
+    rows = show({"config": [text("name", "config"), text("value"), text("source")]}, as_json=as_json)
+    for config in changes:
+        entry = entries[config]
+        rows.row("config", {"topic": name, "name": config, "value": entry.value, "source": entry.source})
+    rows.finish()
+
+
+@group.command("delete")
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--if-exists", is_flag=True, help="A topic that does not exist is no error.")
+@_yes_option
+@broker_options
+def delete(names: Sequence[str], if_exists: bool, yes: bool, bootstrap: str, as_json: bool) -> None:
+    """Delete topics with everything in them."""
+    _make_sure(f"Delete {', '.join(names)} with all records?", yes=yes)
+    rows = show({}, as_json=as_json)
+    with open_client(bootstrap) as client:
+        for name in names:
+            try:
+                client.delete_topic(name)
+            except BrokerError as error:
+                if not (if_exists and error.kafka_code == ErrorCode.UNKNOWN_TOPIC_OR_PARTITION):
+                    raise
+                rows.say(f"{name} does not exist")
+            else:
+                rows.say(f"{name} deleted")
+                if as_json:
+                    rows.row("deleted", {"topic": name})
+    rows.finish()
+
+
+@group.command("add-partitions")
+@click.argument("name")
+@click.option("--to", "total", type=click.IntRange(min=1), required=True, help="How many there are to be.")
+@broker_options
+def add_partitions(name: str, total: int, bootstrap: str, as_json: bool) -> None:
+    """Grow a topic. Keys then go to other partitions than before."""
+    rows = show({}, as_json=as_json)
+    with open_client(bootstrap) as client:
+        client.add_partitions(name, total)
+        rows.say(f"{name} has {total} partitions now")
+        if as_json:
+            rows.row("topic", _topic_fields(client, name))
+    rows.finish()
+
+
+@group.command("trim")
+@click.argument("name")
+@click.option(
+    "--before", "start", metavar="START", callback=start_of, required=True, help=f"Delete up to here: {START_HELP}."
+)
+@click.option("-p", "--partition", "numbers", type=int, multiple=True, help="Only this one; may be repeated.")
+@_yes_option
+@broker_options
+def trim(name: str, start: Start, numbers: Sequence[int], yes: bool, bootstrap: str, as_json: bool) -> None:
+    """Delete the oldest records: all before an offset or a time; `--before latest` deletes everything."""
+    _make_sure(f"Delete the records of {name} before {_say_start(start)}?", yes=yes)
+    shapes: dict[str, Shape] = {"partition": [text("topic"), exact("partition"), exact("start_offset")]}
+    rows = show(shapes, as_json=as_json)
+    with open_client(bootstrap) as client:
+        partitions = chosen_partitions(client, name, numbers)
+        if start == "latest":
+            before = dict.fromkeys(partitions, HIGH_WATERMARK)
+        else:
+            before = offsets_in_log(client, partitions, start)
+        for partition, offset in sorted(client.delete_records(before).items()):
+            fields = {"topic": name, "partition": partition.partition, "start_offset": offset}
+            rows.row("partition", fields)
+    rows.finish()
+
+
+def chosen_partitions(client: Client, topic: str, numbers: Sequence[int]) -> list[TopicPartition]:
+    """These partitions of a topic, or all."""
+    known = [row.partition for row in client.topic(topic).partitions]
+    for number in numbers:
+        if number not in known:
+            raise InvalidInput(f"{topic} has no partition {number}; it has {len(known)}")
+    return [TopicPartition(topic, number) for number in numbers or known]
+
+
+def offsets_in_log(
+    client: Client, partitions: Sequence[TopicPartition], start: Start
+) -> dict[TopicPartition, Offset]:
+    """Where `start` is in each partition: an offset that a partition has not, or no more, becomes its nearest."""
+    first = client.offsets(dict.fromkeys(partitions, EARLIEST))
+    end = client.offsets(dict.fromkeys(partitions, LATEST))
+    return {
+        partition: min(max(offset, first[partition].offset), end[partition].offset)
+        for partition, offset in client.start_offsets(partitions, start).items()
+    }
+
+
+def _topic_fields(client: Client, name: str) -> dict[str, object]:
+    topic = client.topic(name)
+    return {"topic": name, "partitions": len(topic.partitions), "id": topic.topic_id.hex()}
+
+
+def _say_start(start: Start) -> str:
+    return start.isoformat(sep=" ", timespec="seconds") if isinstance(start, datetime) else str(start)
+
+
+def _make_sure(question: str, *, yes: bool) -> None:
+    """People are asked; scripts said what they want."""
+    if not yes and sys.stdin.isatty():
+        click.confirm(question, abort=True, err=True)

@@ -1,0 +1,71 @@
+"""A client of Tidelog and of Kafka: `connect` for programs without an event loop, `AsyncClient` for those with one.
+
+    blocking, asynchronous    the two faces
+    producer, accumulator, partitioner    records on their way in
+    consumer, group, fetcher, offsets     records on their way out
+    membership, assignor, coordinator     groups, by the classic protocol
+    admin, group_admin                    topics, configs, groups: asked for and changed
+    cluster, connection                   brokers, who leads what, and how they are asked
+    options, errors, deadline, content    values
+
+It uses `wire` and `records` and nothing else. docs/client.md shows how it is used.
+"""
+
+from tidelog.client.accumulator import Delivered, Receipt
+from tidelog.client.admin import ClusterInfo, ConfigEntry, PartitionInfo, TopicInfo
+from tidelog.client.asynchronous import AsyncClient
+from tidelog.client.blocking import BlockingProducer, BlockingStream, Client, connect
+from tidelog.client.consumer import ConsumedRecord, RecordStream
+from tidelog.client.errors import (
+    BrokerError,
+    ClientClosed,
+    ClientError,
+    ConnectionLost,
+    DeliveryFailed,
+    IncompatibleBroker,
+    RequestTimedOut,
+    Unreachable,
+)
+from tidelog.client.fetcher import Fetched
+from tidelog.client.group_admin import CommittedOffset, GroupDescription, GroupListing, GroupMember
+from tidelog.client.offsets import EARLIEST, LATEST, OffsetAtTime, Start
+from tidelog.client.options import ClientOptions, FetchOptions, GroupOptions, ProducerOptions
+from tidelog.client.producer import Producer
+
+__all__ = [
+    "EARLIEST",
+    "LATEST",
+    "AsyncClient",
+    "BlockingProducer",
+    "BlockingStream",
+    "BrokerError",
+    "Client",
+    "ClientClosed",
+    "ClientError",
+    "ClientOptions",
+    "ClusterInfo",
+    "CommittedOffset",
+    "ConfigEntry",
+    "ConnectionLost",
+    "ConsumedRecord",
+    "Delivered",
+    "DeliveryFailed",
+    "FetchOptions",
+    "Fetched",
+    "GroupDescription",
+    "GroupListing",
+    "GroupMember",
+    "GroupOptions",
+    "IncompatibleBroker",
+    "OffsetAtTime",
+    "PartitionInfo",
+    "Producer",
+    "ProducerOptions",
+    "Receipt",
+    "RecordStream",
+    "RequestTimedOut",
+    "Start",
+    "TopicInfo",
+    "Unreachable",
+    "connect",
+]

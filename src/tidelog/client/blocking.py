@@ -1,0 +1,390 @@
+"""The client for programs without an event loop: the same, run by a thread of its own.
+
+    with tidelog.connect() as client:
+        client.produce("orders", "an order", key="customer 7")
+        for record in client.consume("orders", follow=False):
+            print(record.offset, record.value)
+
+Everything here may be called from any thread, but a stream by one at a time.
+"""
+
+import asyncio
+import threading
+import weakref
+from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from types import TracebackType
+from typing import Any, TypeVar
+
+from tidelog.client.accumulator import Delivered, Receipt, memory_of
+from tidelog.client.admin import ClusterInfo, ConfigEntry, PartitionInfo, TopicInfo
+from tidelog.client.asynchronous import AsyncClient
+from tidelog.client.consumer import ConsumedRecord, Source, records_of
+from tidelog.client.content import AnyHeaders, Content, Moment
+from tidelog.client.errors import ClientClosed
+from tidelog.client.fetcher import Fetched
+from tidelog.client.group_admin import CommittedOffset, GroupDescription, GroupListing
+from tidelog.client.offsets import OffsetAtTime, Start
+from tidelog.client.options import (
+    DEFAULT_BOOTSTRAP,
+    Acks,
+    ClientOptions,
+    FetchOptions,
+    GroupOptions,
+    ProducerOptions,
+)
+from tidelog.client.producer import Producer, prepare
+from tidelog.model import Offset, TimestampMs, TopicPartition
+from tidelog.records.batch import ReadBuffer
+
+T = TypeVar("T")
+
+_ROOM_CHECK_S = 1.0  # a thread that waits for room looks up so often, for Ctrl-C and a closed producer
+
+
+def connect(bootstrap: str = DEFAULT_BOOTSTRAP, options: ClientOptions | None = None) -> "Client":
+    """A client of the cluster that one of these addresses (`host:port`, separated by commas) belongs to."""
+    return Client(bootstrap, options)
+
+
+class LoopThread:
+    """An event loop in a thread of its own, that other threads have coroutines run in."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name="tidelog client", daemon=True)
+        self._thread.start()
+        self._stop = weakref.finalize(self, _stop_loop, self._loop, self._thread)
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Its result. An interrupt of the waiting thread (Ctrl-C) cancels it."""
+        if not self._stop.alive:
+            work.close()
+            raise ClientClosed("the client is closed")
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def stop(self) -> None:
+        self._stop()
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    loop.run_forever()
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+    loop.run_until_complete(loop.shutdown_asyncgens())
+    loop.close()
+
+
+def _stop_loop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
+    with suppress(RuntimeError):  # the loop is closed already
+        loop.call_soon_threadsafe(loop.stop)
+    thread.join()
+
+
+class BlockingProducer:
+    """`with client.producer() as producer: producer.send("orders", b"...")`; the end of the block delivers all."""
+
+    def __init__(self, thread: LoopThread, producer: Producer, client: AsyncClient) -> None:
+        self._thread = thread
+        self._producer = producer
+        self._cluster = client.cluster
+
+    def send(
+        self,
+        topic: str,
+        value: Content,
+        *,
+        key: Content = None,
+        headers: AnyHeaders = (),
+        partition: int | None = None,
+        timestamp: Moment | None = None,
+    ) -> Receipt:
+        """Gather a record; waits only if the buffer is full. `receipt.result()` waits until it is written."""
+        record = prepare(topic, value, key=key, headers=headers, partition=partition, timestamp=timestamp)
+        while True:
+            taken = self._producer.try_send(record)
+            if taken is not None:
+                return taken[0]
+            if self._cluster.cached_topic(topic) is None:
+                self._thread.run(self._producer.learn(topic))
+            else:
+                _, _, encoded_value, encoded_key, _, encoded_headers = record
+                size = memory_of(encoded_value, encoded_key, encoded_headers)
+                self._producer.accumulator.wait_for_room(size, _ROOM_CHECK_S)
+
+    @property
+    def has_failures(self) -> bool:
+        """Records were not delivered, and nobody asked for their receipts; `flush` would say so."""
+        return self._producer.has_failures
+
+    def flush(self) -> None:
+        """Until everything sent so far is delivered. Raises `DeliveryFailed` for records that were not, unless
+        somebody asked for their receipts."""
+        self._thread.run(self._producer.flush())
+
+    def close(self, *, flush: bool = True) -> None:
+        self._thread.run(self._producer.close(flush=flush))
+
+    def __enter__(self) -> "BlockingProducer":
+        return self
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        self.close(flush=error_type is None)
+
+
+class BlockingStream(Iterator[ConsumedRecord]):
+    """An iterator of records. `close` it, or use it as a context; in a group that commits and leaves."""
+
+    def __init__(self, thread: LoopThread, source: Source, limit: int | None) -> None:
+        self._thread = thread
+        self._source = source
+        self._left = limit
+        self._records = self._take()
+
+    def __iter__(self) -> "BlockingStream":
+        return self
+
+    def __next__(self) -> ConsumedRecord:
+        return next(self._records)
+
+    def _take(self) -> Iterator[ConsumedRecord]:
+        source = self._source
+        while not source.is_done and self._left != 0:
+            for fetched in self._thread.run(source.poll()):
+                for record in records_of(fetched, source):
+                    yield record
+                    if self._left is not None:
+                        self._left -= 1
+                        if self._left == 0:
+                            source.consumed(fetched.partition, record.offset + 1)
+                            return
+
+    def chunks(self) -> Iterator[list[ConsumedRecord]]:
+        """In place of iterating over records: what arrived together, for work that is cheaper in one go.
+
+        A chunk is of one partition, and counts as consumed when the next one is asked for.
+        """
+        source = self._source
+        while not source.is_done and self._left != 0:
+            for fetched in self._thread.run(source.poll()):
+                partition = fetched.partition
+                chunk = [
+                    ConsumedRecord(*partition, offset, timestamp, key, value, headers)
+                    for offset, timestamp, key, value, headers in islice(fetched.records(), self._left)
+                ]
+                yield chunk
+                if self._left is not None:
+                    self._left -= len(chunk)
+                    if self._left == 0:
+                        source.consumed(partition, chunk[-1].offset + 1)
+                        return
+                source.consumed(partition, fetched.next_offset)
+
+    def poll(self, timeout_s: float = 0.5) -> list[Fetched]:
+        """In place of iterating: batches as they are stored. An empty list: nothing in time, or done."""
+        return self._thread.run(self._source.poll(timeout_s))
+
+    @property
+    def is_done(self) -> bool:
+        return self._source.is_done
+
+    def commit(self) -> None:
+        """For a group: keep what was consumed. The record in hand is not yet; ask for the next one first."""
+        self._thread.run(self._source.commit())
+
+    def close(self) -> None:
+        self._thread.run(self._source.close())
+
+    def __enter__(self) -> "BlockingStream":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Client:
+    """Made by `tidelog.connect`. Close it, or use it as a context."""
+
+    def __init__(self, bootstrap: str = DEFAULT_BOOTSTRAP, options: ClientOptions | None = None) -> None:
+        self._thread = LoopThread()
+        try:
+            self._client = self._thread.run(_opened(bootstrap, options))
+        except BaseException:
+            self._thread.stop()
+            raise
+
+    def __enter__(self) -> "Client":
+        return self
+
+    def __exit__(
+        self, error_type: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes what was opened with it too: producers deliver what they have, members leave their groups."""
+        try:
+            with suppress(ClientClosed):
+                self._thread.run(self._client.close())
+        finally:
+            self._thread.stop()
+
+    # --- producing ------------------------------------------------------------------------------------------------
+
+    def produce(
+        self,
+        topic: str,
+        value: Content,
+        *,
+        key: Content = None,
+        headers: AnyHeaders = (),
+        partition: int | None = None,
+        timestamp: Moment | None = None,
+    ) -> Delivered:
+        """One record, written when this returns. For many, take a `producer`."""
+        return self._thread.run(
+            self._client.produce(topic, value, key=key, headers=headers, partition=partition, timestamp=timestamp)
+        )
+
+    def produce_batches(self, topic: str, partition: int, batches: ReadBuffer, *, acks: Acks = "all") -> Offset:
+        """Record batches that are ready (`tidelog.records`), as they are; the offset of the first."""
+        return self._thread.run(self._client.produce_batches(TopicPartition(topic, partition), batches, acks=acks))
+
+    def producer(self, options: ProducerOptions | None = None) -> BlockingProducer:
+        async def made() -> Producer:
+            return self._client.producer(options)
+
+        return BlockingProducer(self._thread, self._thread.run(made()), self._client)
+
+    # --- consuming ------------------------------------------------------------------------------------------------
+
+    def consume(
+        self,
+        topics: str | Sequence[str],
+        *,
+        partitions: Iterable[int] | None = None,
+        start: Start | Mapping[TopicPartition, Offset] = "earliest",
+        follow: bool = True,
+        limit: int | None = None,
+        group: str | None = None,
+        fetch: FetchOptions | None = None,
+        group_options: GroupOptions | None = None,
+    ) -> BlockingStream:
+        """An iterator of records.
+
+        `start` says where each partition begins: `earliest`, `latest`, an offset, -n for the last n, a datetime; in a
+        `group`, only for partitions that it has no offset of. Not `follow`: ends when everything that was there at
+        the start has been read. `limit` ends it after so many records.
+        """
+        source = self._thread.run(
+            self._client.open_source(
+                topics,
+                partitions=partitions,
+                start=start,
+                follow=follow,
+                group=group,
+                fetch=fetch,
+                group_options=group_options,
+            )
+        )
+        return BlockingStream(self._thread, source, limit)
+
+    # --- topics and records ---------------------------------------------------------------------------------------
+
+    def topics(self) -> list[TopicInfo]:
+        return self._thread.run(self._client.admin.topics())
+
+    def topic(self, name: str) -> TopicInfo:
+        return self._thread.run(self._client.admin.topic(name))
+
+    def partitions(self, topic: str) -> list[PartitionInfo]:
+        """With first and next offsets."""
+        return self._thread.run(self._client.admin.partitions(topic))
+
+    def create_topic(
+        self,
+        name: str,
+        *,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        configs: Mapping[str, str] | None = None,
+        validate_only: bool = False,
+    ) -> None:
+        """Returns when the topic can be used. Numbers that are not given are the broker's defaults."""
+        self._thread.run(
+            self._client.admin.create_topic(
+                name,
+                partitions=partitions,
+                replication_factor=replication_factor,
+                configs=configs,
+                validate_only=validate_only,
+            )
+        )
+
+    def delete_topic(self, name: str) -> None:
+        self._thread.run(self._client.admin.delete_topic(name))
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        """Grow a topic to `total` partitions. Keys then go to other partitions than before."""
+        self._thread.run(self._client.admin.add_partitions(topic, total))
+
+    def topic_configs(self, name: str) -> list[ConfigEntry]:
+        return self._thread.run(self._client.admin.topic_configs(name))
+
+    def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Set configs; None takes one back to its default."""
+        self._thread.run(self._client.admin.alter_topic_configs(name, changes))
+
+    def offsets(
+        self, timestamps: Mapping[TopicPartition, TimestampMs], *, read_committed: bool = False
+    ) -> dict[TopicPartition, OffsetAtTime]:
+        """The first offset at or after a time; `EARLIEST` and `LATEST` of `tidelog.client` are times too."""
+        return self._thread.run(self._client.admin.offsets(timestamps, read_committed=read_committed))
+
+    def delete_records(self, before: Mapping[TopicPartition, Offset]) -> dict[TopicPartition, Offset]:
+        """Delete what stands before an offset (-1: everything); the first offsets that are left."""
+        return self._thread.run(self._client.admin.delete_records(before))
+
+    # --- groups and the cluster -----------------------------------------------------------------------------------
+
+    def groups(self) -> list[GroupListing]:
+        return self._thread.run(self._client.groups.groups())
+
+    def group(self, name: str) -> GroupDescription:
+        return self._thread.run(self._client.groups.describe(name))
+
+    def delete_group(self, name: str) -> None:
+        self._thread.run(self._client.groups.delete(name))
+
+    def committed(
+        self, group: str, partitions: Iterable[TopicPartition] | None = None
+    ) -> dict[TopicPartition, CommittedOffset]:
+        """What the group has committed, of these partitions or of all; those without are not in it."""
+        return self._thread.run(self._client.groups.committed(group, partitions))
+
+    def set_committed(self, group: str, offsets: Mapping[TopicPartition, Offset]) -> None:
+        """Commit offsets in the group's name. The group must have no members, or not exist yet."""
+        self._thread.run(self._client.groups.set_committed(group, offsets))
+
+    def delete_committed(self, group: str, partitions: Iterable[TopicPartition]) -> None:
+        self._thread.run(self._client.groups.delete_committed(group, partitions))
+
+    def start_offsets(self, partitions: Iterable[TopicPartition], start: Start) -> dict[TopicPartition, Offset]:
+        """The offsets that a `start` of `consume` means for these partitions."""
+        return self._thread.run(self._client.start_offsets(partitions, start))
+
+    def cluster_info(self) -> ClusterInfo:
+        return self._thread.run(self._client.admin.cluster_info())
+
+
+async def _opened(bootstrap: str, options: ClientOptions | None) -> AsyncClient:
+    return await AsyncClient(bootstrap, options).__aenter__()

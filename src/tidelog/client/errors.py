@@ -1,0 +1,107 @@
+"""What a client can fail at, beside what it is told by the layers below.
+
+    TidelogError
+    └── ClientError
+        ├── Unreachable         nobody answers at an address; nothing was sent
+        ├── ConnectionLost      the connection ended before the reply; what was asked may have been done
+        ├── RequestTimedOut     no reply in time; what was asked may have been done
+        ├── IncompatibleBroker  no version of an API that both sides know
+        ├── BrokerError         the broker said no: `kafka_code`, `retriable` and its name are those of Kafka's error
+        ├── DeliveryFailed      records of a producer that were not written, and nobody asked for their receipts
+        └── ClientClosed        used after `close()`
+
+`retriable` errors are tried again, within the deadline of what was asked for; what comes out has failed for good.
+"""
+
+from tidelog.errors import TidelogError
+from tidelog.wire.error_codes import RETRIABLE, ErrorCode, name_of
+
+_NETWORK_EXCEPTION = 13
+_REQUEST_TIMED_OUT = 7
+_UNSUPPORTED_VERSION = 35
+
+# Brokers rarely send a message with these; the rest is said by the code's name.
+_SAID = {
+    ErrorCode.OFFSET_OUT_OF_RANGE: "the offset is not in the log",
+    ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "no such topic or partition",
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: "the broker does not lead the partition",
+    ErrorCode.LEADER_NOT_AVAILABLE: "the partition has no leader",
+    ErrorCode.MESSAGE_TOO_LARGE: "the batch is larger than the topic's max.message.bytes",
+    ErrorCode.INVALID_TOPIC_EXCEPTION: "not a valid topic name: use up to 249 letters, digits, '.', '_' and '-'",
+    ErrorCode.TOPIC_ALREADY_EXISTS: "it exists already",
+    ErrorCode.NON_EMPTY_GROUP: "the group has members; stop them first",
+    ErrorCode.GROUP_ID_NOT_FOUND: "no such group",
+    ErrorCode.UNKNOWN_MEMBER_ID: "the group has active members; stop them first",
+    ErrorCode.UNKNOWN_TOPIC_ID: "no such topic",
+}
+
+
+class ClientError(TidelogError):
+    pass
+
+
+class Unreachable(ClientError):
+    kafka_code = _NETWORK_EXCEPTION
+    retriable = True
+
+
+class ConnectionLost(ClientError):
+    kafka_code = _NETWORK_EXCEPTION
+    retriable = True
+
+
+class RequestTimedOut(ClientError):
+    kafka_code = _REQUEST_TIMED_OUT
+    retriable = True
+
+
+class IncompatibleBroker(ClientError):
+    kafka_code = _UNSUPPORTED_VERSION
+
+
+class DeliveryFailed(ClientError):
+    """`records` were not written; `first` is why the first of them was not."""
+
+    def __init__(self, records: int, first: BaseException) -> None:
+        super().__init__(records, first)
+        self.records = records
+        self.first = first
+
+    def __str__(self) -> str:
+        return f"{self.records} record{'s' * (self.records != 1)} not delivered: {self.first}"
+
+
+class ClientClosed(ClientError):
+    pass
+
+
+class BrokerError(ClientError):
+    """One of Kafka's errors, with what was tried. Code and retriable differ from one to another, unlike elsewhere."""
+
+    def __init__(self, code: int, tried: str, message: str | None = None) -> None:
+        super().__init__(code, tried, message)  # all arguments, so that the error survives pickling
+        self.kafka_code = code  # type: ignore[misc]
+        self.retriable = code in RETRIABLE  # type: ignore[misc]
+        self.tried = tried
+        self.message = message
+
+    @property
+    def name(self) -> str:
+        return name_of(self.kafka_code)
+
+    def __str__(self) -> str:
+        said = self.message or _SAID.get(self.kafka_code) or "the broker refused"
+        return f"{self.tried}: {said} ({self.name})"
+
+
+def check(code: int, tried: str, message: str | None = None) -> None:
+    """Raises what an error code of a response says; `tried` is what was asked for, for people."""
+    if code:
+        raise BrokerError(code, tried, message)
+
+
+def is_unknown_topic(error: BaseException) -> bool:
+    return isinstance(error, BrokerError) and error.kafka_code in (
+        ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
+        ErrorCode.UNKNOWN_TOPIC_ID,
+    )

@@ -1,0 +1,100 @@
+"""A running broker inside your own process: a thread with an event loop, real sockets, real files.
+
+    with tidelog.embedded() as broker:
+        producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
+
+Without a data directory it lives in a temporary one that goes with it.
+"""
+
+import asyncio
+import tempfile
+import threading
+from collections.abc import Mapping
+from types import TracebackType
+from typing import Self
+
+from tidelog.broker.broker import now_ms
+from tidelog.broker.topics import NewTopic
+from tidelog.errors import TidelogError
+from tidelog.node import Node
+from tidelog.settings import Listener, NodeSettings, StorageSettings
+
+_START_SECONDS = 30
+
+
+class EmbeddedBroker:
+    """Started when it is made; `stop` it, or use it as a context manager."""
+
+    def __init__(self, data_dir: str | None = None, *, port: int = 0, kafka: Mapping[str, str] | None = None) -> None:
+        """`kafka` are broker configs by their Kafka names; port 0 takes any that is free."""
+        self._temporary = None if data_dir is not None else tempfile.TemporaryDirectory(prefix="tidelog-")
+        self.data_dir = data_dir if self._temporary is None else self._temporary.name
+        self._node = Node(
+            NodeSettings(
+                data_dir=self.data_dir or "",
+                listeners=(Listener("127.0.0.1", port),),
+                storage=StorageSettings(tail_cache_bytes=16 << 20),
+                shutdown_grace_ms=500,
+                kafka=dict(kafka or {}),
+            )
+        )
+        self._loop = asyncio.new_event_loop()
+        self._stopping = asyncio.Event()
+        self._started = threading.Event()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, name="tidelog-broker", daemon=True)
+        self._thread.start()
+        if not self._started.wait(_START_SECONDS):
+            raise TidelogError("the embedded broker did not start in time")
+        if self._failure is not None:
+            self._thread.join()
+            raise self._failure
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """For any Kafka client."""
+        return str(self._node.listeners[0])
+
+    def create_topic(self, name: str, partitions: int = 1, **configs: str) -> None:
+        """A new topic. Configs are Kafka's, with underscores for dots: `retention_ms="1000"`."""
+        new = NewTopic(name, partitions, configs=[(key.replace("_", "."), value) for key, value in configs.items()])
+        creating = self._node.broker.topics.create(new, now_ms())
+        asyncio.run_coroutine_threadsafe(creating, self._loop).result(_START_SECONDS)
+
+    def stop(self) -> None:
+        """Answer what was asked, make everything durable, let go. Stopping twice is fine."""
+        if self._thread.is_alive():
+            self._loop.call_soon_threadsafe(self._stopping.set)
+            self._thread.join()
+        if self._temporary is not None:
+            self._temporary.cleanup()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        try:
+            self._loop.run_until_complete(self._serve())
+        finally:
+            self._loop.close()
+
+    async def _serve(self) -> None:
+        try:
+            await self._node.start()
+        except BaseException as error:
+            self._failure = error
+            self._started.set()
+            return
+        self._started.set()
+        await self._stopping.wait()
+        await self._node.stop()
+
+
+def embedded(data_dir: str | None = None, *, port: int = 0, kafka: Mapping[str, str] | None = None) -> EmbeddedBroker:
+    """Start a broker in this process."""
+    return EmbeddedBroker(data_dir, port=port, kafka=kafka)

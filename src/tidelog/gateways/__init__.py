@@ -1,0 +1,1 @@
+"""How the world reaches the broker. Gateways translate; the broker decides."""

@@ -1,0 +1,1 @@
+"""One module per API key: all its versions, opening with its behaviour. Each has `handle(request, message)`."""

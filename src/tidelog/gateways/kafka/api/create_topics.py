@@ -1,0 +1,58 @@
+"""CreateTopics (19), v2 to v7: each topic has its own result; a name that is there twice is refused both times."""
+
+from collections import Counter
+
+from tidelog.broker.topics import NewTopic
+from tidelog.errors import TidelogError
+from tidelog.gateways.kafka.connection import Request
+from tidelog.gateways.kafka.context import broker_of, code_of, now_ms
+from tidelog.wire.error_codes import ErrorCode
+from tidelog.wire.generated.create_topics import (
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
+
+
+async def handle(request: Request, message: CreateTopicsRequest) -> CreateTopicsResponse:
+    counts = Counter(topic.name for topic in message.topics)
+    results = []
+    for topic in message.topics:
+        if counts[topic.name] > 1:
+            results.append(
+                CreatableTopicResult(
+                    topic.name, error_code=ErrorCode.INVALID_REQUEST, error_message="the topic is named twice"
+                )
+            )
+        else:
+            results.append(await _created(request, topic, validate_only=message.validate_only))
+    return CreateTopicsResponse(topics=results)
+
+
+async def _created(request: Request, wanted: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
+    topics = broker_of(request).topics
+    new = NewTopic(
+        wanted.name,
+        wanted.num_partitions,
+        wanted.replication_factor,
+        [(each.partition_index, each.broker_ids) for each in wanted.assignments],
+        [(each.name, each.value) for each in wanted.configs],
+    )
+    try:
+        topic = await topics.create(new, now_ms(), validate_only=validate_only)
+    except TidelogError as error:
+        return CreatableTopicResult(wanted.name, error_code=code_of(error), error_message=str(error))
+    entries = topics.broker_config.describe_topic(topic.configs)
+    return CreatableTopicResult(
+        topic.name,
+        topic_id=topic.topic_id,
+        error_message=None,
+        num_partitions=topic.partitions,
+        replication_factor=1,
+        configs=[
+            CreatableTopicConfigs(entry.name, entry.value, entry.read_only, entry.source, entry.is_sensitive)
+            for entry in entries
+        ],
+    )

@@ -1,0 +1,32 @@
+"""DescribeProducers (61), v0: the idempotent producers that a partition remembers."""
+
+from tidelog.errors import TidelogError
+from tidelog.gateways.kafka.connection import Request
+from tidelog.gateways.kafka.context import broker_of, code_of
+from tidelog.wire.generated.describe_producers import (
+    DescribeProducersRequest,
+    DescribeProducersResponse,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
+
+
+def handle(request: Request, message: DescribeProducersRequest) -> DescribeProducersResponse:
+    broker = broker_of(request)
+    topics = []
+    for topic in message.topics:
+        results = []
+        for index in topic.partition_indexes:
+            try:
+                partition = broker.partition(topic.name, index)
+            except TidelogError as error:
+                results.append(PartitionResponse(index, code_of(error), str(error)))
+                continue
+            states = [
+                ProducerState(each.producer_id, each.epoch, each.last_sequence, each.last_timestamp, -1, -1)
+                for each in partition.log.active_producers()
+            ]
+            results.append(PartitionResponse(index, 0, None, states))
+        topics.append(TopicResponse(topic.name, results))
+    return DescribeProducersResponse(topics=topics)

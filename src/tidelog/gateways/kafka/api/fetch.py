@@ -1,0 +1,173 @@
+"""Fetch (1), v4 to v18: read batches, waiting for them if asked to. Topic ids replace names from v13.
+
+A fetch is answered when its partitions hold `min_bytes` together, or after `max_wait_ms`, or at once when a partition
+has an error. Whole batches come back, from the one that holds the offset asked for; the first batch of the first
+partition with data comes whole however large it is, so that a consumer can always go on. Sessions (KIP-227) let a
+consumer name its partitions once: `fetch_sessions`.
+"""
+
+import asyncio
+import contextlib
+import os
+from collections.abc import Awaitable, Iterable
+
+from tidelog.broker.broker import Broker
+from tidelog.broker.partition import LEADER_EPOCH, FetchWait, Partition
+from tidelog.errors import StorageError, TidelogError
+from tidelog.gateways.kafka.connection import Request
+from tidelog.gateways.kafka.context import broker_of, code_of, context_of, now_ms
+from tidelog.gateways.kafka.fetch_sessions import FetchSession, FetchTarget, SessionError
+from tidelog.storage.log import FileRange, ReadResult
+from tidelog.wire.error_codes import ErrorCode
+from tidelog.wire.generated.fetch import (
+    FetchableTopicResponse,
+    FetchRequest,
+    FetchResponse,
+    PartitionData,
+)
+from tidelog.wire.primitives import Buffer, RecordSource
+
+READ_COMMITTED = 1
+MAX_WAIT_MS = 300_000
+_SENDFILE_FROM = 32 << 10  # below it a read and a write are as cheap
+Found = list[tuple[FetchTarget, PartitionData]]
+
+
+class StoredRecords(RecordSource):
+    """Batches in memory and byte ranges of segments; the ranges are read when the reply is written."""
+
+    __slots__ = ("_parts", "_size")
+
+    def __init__(self, result: ReadResult) -> None:
+        self._parts = result.parts
+        self._size = result.size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def write(self, transport: asyncio.Transport, socket: int | None, out: list[Buffer]) -> None:
+        for part in self._parts:
+            if isinstance(part, bytes | bytearray | memoryview):
+                out.append(part)
+            elif socket is None or part.size < _SENDFILE_FROM:
+                out.append(part.read())
+            else:
+                if out:
+                    transport.writelines(out)
+                    out.clear()
+                _send_file(transport, socket, part)
+
+
+def _send_file(transport: asyncio.Transport, socket: int, part: FileRange) -> None:
+    """From the page cache to the socket, without a copy of ours, as far as the socket takes it at once; what it does
+    not take goes through the transport, which waits for it."""
+    position, end = part.position, part.position + part.size
+    if transport.get_write_buffer_size() == 0:
+        with contextlib.suppress(BlockingIOError):
+            while position < end:
+                sent = os.sendfile(socket, part.fileno(), position, end - position)
+                if sent == 0:
+                    raise StorageError("a segment is shorter than its size")
+                position += sent
+    if position < end:
+        transport.write(part.read(position))
+
+
+def handle(request: Request, message: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
+    broker = broker_of(request)
+    try:
+        sessions = context_of(request).fetch_sessions
+        session = sessions.begin(message, by_id=request.version >= 13, now_ms=now_ms())
+    except SessionError as error:
+        return FetchResponse(error_code=error.code)
+    found, size, failed = _read(broker, session.targets(), message)
+    if size >= message.min_bytes or failed or message.max_wait_ms <= 0:
+        return _response(session, found)
+    partitions = [partition for target, _ in found if (partition := broker.find(target.topic, target.index))]
+    return _later(broker, session, message, partitions, message.min_bytes - size)
+
+
+async def _later(
+    broker: Broker, session: FetchSession, message: FetchRequest, partitions: list[Partition], missing: int
+) -> FetchResponse:
+    wait = FetchWait(missing)
+    for partition in partitions:
+        partition.add_wait(wait)
+    try:
+        await asyncio.wait([wait.future], timeout=min(message.max_wait_ms, MAX_WAIT_MS) / 1000)
+    finally:
+        for partition in partitions:
+            partition.remove_wait(wait)
+    found, _, _ = _read(broker, session.targets(), message)
+    return _response(session, found)
+
+
+def _read(broker: Broker, targets: Iterable[FetchTarget], message: FetchRequest) -> tuple[Found, int, bool]:
+    """Every partition's data within the limits; how many bytes, and whether any partition has an error."""
+    committed = message.isolation_level == READ_COMMITTED
+    room = message.max_bytes
+    found: Found = []
+    total, failed = 0, False
+    for target in targets:
+        data = PartitionData(target.index, 0, -1, records=b"")
+        found.append((target, data))
+        if target.topic is None:
+            data.error_code, failed = ErrorCode.UNKNOWN_TOPIC_ID, True
+            continue
+        try:
+            partition = broker.partition(target.topic, target.index)
+            check_epoch(target.leader_epoch)
+            limit = min(target.max_bytes, room - total)
+            result = None
+            if limit > 0 or not total:
+                result = partition.read(target.offset, max(limit, 0), committed=committed, at_least_one=total == 0)
+        except TidelogError as error:
+            data.error_code, failed = code_of(error), True
+            known = broker.find(target.topic, target.index)
+            if known is not None:
+                data.log_start_offset = known.log.start_offset
+            continue
+        data.high_watermark = partition.high_watermark
+        data.last_stable_offset = partition.last_stable_offset
+        data.log_start_offset = partition.log.start_offset
+        data.aborted_transactions = [] if committed else None
+        if result is not None and result.size:
+            data.records = _records(result)
+            total += result.size
+    return found, total, failed
+
+
+def _records(result: ReadResult) -> Buffer | StoredRecords:
+    if len(result.parts) == 1 and isinstance(result.parts[0], bytes | bytearray | memoryview):
+        return result.parts[0]
+    return StoredRecords(result)
+
+
+def check_epoch(epoch: int) -> None:
+    """What a client believes of the leader: nothing (-1), or an epoch that must be ours."""
+    if epoch >= 0 and epoch != LEADER_EPOCH:
+        raise WrongEpoch(epoch)
+
+
+class WrongEpoch(TidelogError):
+    """The client knows another leader epoch than ours."""
+
+    def __init__(self, epoch: int) -> None:
+        super().__init__(f"leader epoch {epoch}, ours is {LEADER_EPOCH}")
+        self.kafka_code = (  # type: ignore[misc]
+            ErrorCode.UNKNOWN_LEADER_EPOCH if epoch > LEADER_EPOCH else ErrorCode.FENCED_LEADER_EPOCH
+        )
+
+
+def _response(session: FetchSession, found: Found) -> FetchResponse:
+    """By topic; in an incremental session only what has news."""
+    topics: dict[object, FetchableTopicResponse] = {}
+    for target, data in found:
+        if not session.has_news(target, data):
+            continue
+        key = target.topic_key
+        topic = topics.get(key)
+        if topic is None:
+            topic = topics[key] = FetchableTopicResponse(target.topic or "", target.topic_id, [])
+        topic.partitions.append(data)
+    return FetchResponse(session_id=session.id, responses=list(topics.values()))

@@ -1,0 +1,29 @@
+"""ListConfigResources (74), v0 to v1: what has configs. v0 asks for client metrics, of which there are none."""
+
+from tidelog.gateways.kafka.api.describe_configs import BROKER, TOPIC
+from tidelog.gateways.kafka.connection import Request
+from tidelog.gateways.kafka.context import broker_of
+from tidelog.wire.error_codes import ErrorCode
+from tidelog.wire.generated.list_config_resources import (
+    ConfigResource,
+    ListConfigResourcesRequest,
+    ListConfigResourcesResponse,
+)
+
+CLIENT_METRICS, GROUP, BROKER_LOGGER = 16, 32, 8
+KNOWN = {TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP}
+
+
+def handle(request: Request, message: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
+    if request.version == 0:
+        return ListConfigResourcesResponse()
+    wanted = set(message.resource_types) or KNOWN
+    if not wanted <= KNOWN:
+        return ListConfigResourcesResponse(error_code=ErrorCode.UNSUPPORTED_VERSION)
+    broker = broker_of(request)
+    resources = []
+    if TOPIC in wanted:
+        resources += [ConfigResource(topic.name, TOPIC) for topic in broker.topics]
+    if BROKER in wanted:
+        resources.append(ConfigResource(str(broker.node_id), BROKER))
+    return ListConfigResourcesResponse(config_resources=resources)

@@ -1,0 +1,116 @@
+"""Produce (0), v3 to v13: append batches. Topic ids replace names from v13.
+
+acks 0: no reply; what goes wrong ends the connection, since there is no other way to tell. acks 1: the batch is in
+the log. acks -1 (all): it is durable by the topic's flush policy, and there are as many replicas as
+`min.insync.replicas` asks for, which is one here. Each partition has its own result.
+"""
+
+from collections.abc import Awaitable
+
+from tidelog.broker.broker import Broker
+from tidelog.errors import TidelogError
+from tidelog.gateways.kafka.connection import Request
+from tidelog.gateways.kafka.context import broker_of, code_of, now_ms
+from tidelog.model import TimestampType
+from tidelog.storage.log import Appended
+from tidelog.wire.error_codes import ErrorCode
+from tidelog.wire.generated.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
+
+ALL = -1
+Waiting = list[tuple[Appended, PartitionProduceResponse]]
+
+
+def handle(request: Request, message: ProduceRequest) -> ProduceResponse | Awaitable[ProduceResponse] | None:
+    broker = broker_of(request)
+    waiting: Waiting = []
+    acks = message.acks
+    if acks not in (0, 1, ALL):
+        return _refused(message, ErrorCode.INVALID_REQUIRED_ACKS)
+    if message.transactional_id is not None:
+        return _refused(message, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
+    by_id = request.version >= 13
+    now = now_ms()
+    responses = []
+    for topic in message.topic_data:
+        name = broker.topic_name(topic.topic_id) if by_id else topic.name
+        results = [
+            _append(broker, name, data, acks, now, waiting)
+            if name is not None
+            else PartitionProduceResponse(data.index, ErrorCode.UNKNOWN_TOPIC_ID, -1)
+            for data in topic.partition_data
+        ]
+        responses.append(TopicProduceResponse(topic.name, topic.topic_id, results))
+    response = ProduceResponse(responses)
+    if acks == 0:
+        _refuse_silently(response)
+        return None
+    if waiting:
+        return _durable(response, waiting)
+    return response
+
+
+def _append(
+    broker: Broker, topic: str, data: PartitionProduceData, acks: int, now: int, waiting: Waiting
+) -> PartitionProduceResponse:
+    try:
+        partition = broker.partition(topic, data.index)
+        if acks == ALL and partition.min_insync_replicas > 1:
+            return PartitionProduceResponse(
+                data.index, ErrorCode.NOT_ENOUGH_REPLICAS, -1, error_message="min.insync.replicas is above 1"
+            )
+        appended = partition.append(data.records or b"", durable=acks == ALL, now_ms=now)  # type: ignore[arg-type]
+    except TidelogError as error:
+        return PartitionProduceResponse(data.index, code_of(error), -1, error_message=str(error))
+    stamped = partition.config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
+    result = PartitionProduceResponse(
+        data.index,
+        0,
+        appended.base_offset,
+        appended.append_time_ms if stamped else -1,
+        partition.log.start_offset,
+    )
+    if acks == ALL and not appended.done:
+        waiting.append((appended, result))
+    return result
+
+
+async def _durable(response: ProduceResponse, waiting: Waiting) -> ProduceResponse:
+    for appended, result in waiting:
+        try:
+            await appended
+        except TidelogError as error:
+            result.error_code = code_of(error)
+            result.error_message = str(error)
+            result.base_offset = -1
+    return response
+
+
+def _refuse_silently(response: ProduceResponse) -> None:
+    for topic in response.responses:
+        for result in topic.partition_responses:
+            if result.error_code:
+                raise _UnansweredError(
+                    f"{topic.name}-{result.index}, acks=0: {result.error_message or f'error {result.error_code}'}"
+                )
+
+
+class _UnansweredError(TidelogError):
+    """An error of a produce that nobody waits for."""
+
+
+def _refused(message: ProduceRequest, code: int) -> ProduceResponse:
+    def refuse(topic: TopicProduceData) -> TopicProduceResponse:
+        return TopicProduceResponse(
+            topic.name,
+            topic.topic_id,
+            [PartitionProduceResponse(data.index, code, -1) for data in topic.partition_data],
+        )
+
+    return ProduceResponse([refuse(topic) for topic in message.topic_data])

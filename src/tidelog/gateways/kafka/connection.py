@@ -1,0 +1,280 @@
+"""One client's connection: frames in, replies out, in order.
+
+Requests are handled as they arrive, also while earlier ones still wait (a fetch for data, a produce for its sync);
+replies leave in the order of the requests, as many as are ready with one write. What can grow is bounded: a frame's
+size, the bytes of requests that are not answered yet, the replies that the client does not read. At a bound the
+connection is not read until the client has caught up. All connections together have a bound, too.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias, cast
+
+from tidelog.errors import TidelogError
+from tidelog.wire.envelope import Chunks, RequestHeader, decode_request_body, decode_request_header, encode_response
+from tidelog.wire.framing import FrameReader
+from tidelog.wire.primitives import Buffer, RecordSource, Struct
+from tidelog.wire.protocol_errors import FrameTooLarge, ProtocolError
+
+Reply: TypeAlias = Struct | None
+Handler: TypeAlias = Callable[["Request", Any], Reply | Awaitable[Reply]]
+
+
+class StoredChunk(Protocol):
+    """A `RecordSource` of ours, when it is time to write it."""
+
+    def write(self, transport: asyncio.Transport, socket: int | None, out: list[Buffer]) -> None:
+        """Add it to `out`, which is written next; or write what is in `out`, empty it, and send the rest directly to
+        the socket, if there is one that may be written to directly."""
+
+
+class Request:
+    """What a handler may want to know besides the message."""
+
+    __slots__ = ("connection", "header")
+
+    def __init__(self, header: RequestHeader, connection: "Connection") -> None:
+        self.header = header
+        self.connection = connection
+
+    @property
+    def version(self) -> int:
+        return self.header.api_version
+
+
+class Pending:
+    """A request that is not answered yet; `chunks` is the reply once there is one (empty: none is sent)."""
+
+    __slots__ = ("chunks", "size")
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.chunks: Chunks | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What connections may cost."""
+
+    max_frame_bytes: int = 100 << 20
+    max_pending_bytes: int = 32 << 20
+    max_total_bytes: int = 512 << 20
+    max_pending_requests: int = 1000
+    write_buffer_bytes: int = 4 << 20
+    max_connections: int = 10_000
+    idle_seconds: float = 600.0
+
+
+class Owner(Protocol):
+    """The server, as its connections see it."""
+
+    limits: Limits
+    held_bytes: int
+    """Of requests that are not answered or not whole yet, over all connections."""
+
+    def handler_for(self, header: RequestHeader) -> Handler:
+        """Raises what is to be said of an API or a version that is not offered."""
+
+    def opened(self, connection: "Connection") -> bool:
+        """False: there is no room for another one."""
+
+    def closed(self, connection: "Connection") -> None: ...
+    def failed(self, connection: "Connection", request: RequestHeader | None, error: Exception) -> None: ...
+
+
+class Connection(asyncio.BufferedProtocol):
+    def __init__(self, owner: Owner, context: Any) -> None:  # noqa: ANN401  (what the handlers of this listener need)
+        self._owner = owner
+        self.context = context
+        self._reader = FrameReader(owner.limits.max_frame_bytes)
+        self._pending: deque[Pending] = deque()
+        self._pending_bytes = 0
+        self._held_bytes = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._transport: asyncio.Transport | None = None
+        self._socket: int | None = None
+        self._paused_by_writes = False
+        self._reading = True
+        self._closing = False
+        self._flush_scheduled = False
+        self.peer = ""
+        self.last_active = 0.0
+
+    # asyncio calls these
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        plain = transport.get_extra_info("sslcontext") is None
+        self._socket = transport.get_extra_info("socket").fileno() if plain else None
+        self._transport.set_write_buffer_limits(self._owner.limits.write_buffer_bytes)
+        peer = transport.get_extra_info("peername")
+        self.peer = f"{peer[0]}" if isinstance(peer, tuple) else str(peer)
+        self.last_active = asyncio.get_running_loop().time()
+        if not self._owner.opened(self):
+            self._transport.abort()
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        self._closing = True
+        for task in self._tasks:
+            task.cancel()
+        self._pending.clear()
+        self._pending_bytes = 0
+        self._owner.held_bytes -= self._held_bytes
+        self._held_bytes = 0
+        self._owner.closed(self)
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        return self._reader.get_buffer(sizehint)
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            frames = self._reader.received(nbytes)
+        except ProtocolError as error:
+            self._fail(None, error)
+            return
+        if frames:
+            self.last_active = asyncio.get_running_loop().time()
+            for frame in frames:
+                if self._closing:
+                    return
+                self._take(frame)
+            self._flush()
+        self._account()
+
+    def eof_received(self) -> bool:
+        """Replies to what was asked are still sent."""
+        self.finish()
+        return True
+
+    def pause_writing(self) -> None:
+        self._paused_by_writes = True
+        self._read_or_not()
+
+    def resume_writing(self) -> None:
+        self._paused_by_writes = False
+        self._read_or_not()
+
+    # the server calls these
+
+    def finish(self) -> None:
+        """Answer what was asked, then close."""
+        self._closing = True
+        if self._transport is not None and not self._pending:
+            self._transport.close()
+
+    def abort(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    @property
+    def is_idle(self) -> bool:
+        return not self._pending
+
+    # requests and replies
+
+    def _take(self, frame: memoryview) -> None:
+        header: RequestHeader | None = None
+        pending = Pending(len(frame))
+        self._pending.append(pending)
+        self._pending_bytes += pending.size
+        try:
+            header = decode_request_header(frame)
+            handle = self._owner.handler_for(header)
+            reply = handle(Request(header, self), decode_request_body(header, frame))
+            if reply is None or isinstance(reply, Struct):
+                self._answer(pending, header, reply)
+            else:
+                task = asyncio.ensure_future(self._wait(pending, header, reply))
+                self._tasks.add(task)
+                task.add_done_callback(self._tasks.discard)
+        except Refusal as refusal:
+            pending.chunks = refusal.encoded(cast("RequestHeader", header))
+        except Exception as error:
+            self._fail(header, error)
+        self._read_or_not()
+
+    async def _wait(self, pending: Pending, header: RequestHeader, reply: Awaitable[Reply]) -> None:
+        try:
+            self._answer(pending, header, await reply)
+        except Exception as error:
+            self._fail(header, error)
+            return
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            asyncio.get_running_loop().call_soon(self._flush)
+
+    def _answer(self, pending: Pending, header: RequestHeader, reply: Reply) -> None:
+        if reply is None:
+            pending.chunks = []
+        else:
+            pending.chunks = encode_response(header.api, header.api_version, header.correlation_id, reply)
+
+    def _flush(self) -> None:
+        """Write the replies that are ready, up to the first request that still waits."""
+        self._flush_scheduled = False
+        transport = self._transport
+        if transport is None or transport.is_closing():
+            return
+        out: list[Buffer] = []
+        pending = self._pending
+        try:
+            while pending and (chunks := pending[0].chunks) is not None:
+                self._pending_bytes -= pending.popleft().size
+                for chunk in chunks:
+                    if isinstance(chunk, RecordSource):
+                        cast("StoredChunk", chunk).write(transport, self._socket, out)
+                    else:
+                        out.append(chunk)
+        except (TidelogError, OSError) as error:  # the reply's first bytes may be out: it cannot be taken back
+            self._fail(None, error)
+            return
+        if out:
+            transport.writelines(out)
+        self.last_active = asyncio.get_running_loop().time()
+        self._account()
+        if not self._reading:
+            self._read_or_not()
+        if self._closing and not pending:
+            transport.close()
+
+    def _read_or_not(self) -> None:
+        transport = self._transport
+        limits = self._owner.limits
+        read = not (
+            self._paused_by_writes
+            or self._pending_bytes > limits.max_pending_bytes
+            or len(self._pending) > limits.max_pending_requests
+        )
+        if read != self._reading and transport is not None and not transport.is_closing():
+            self._reading = read
+            transport.resume_reading() if read else transport.pause_reading()
+
+    def _account(self) -> None:
+        """What this connection holds counts for all: the one that goes over their common bound has to go."""
+        held = self._pending_bytes + self._reader.pending
+        self._owner.held_bytes += held - self._held_bytes
+        grown, self._held_bytes = held > self._held_bytes, held
+        if grown and self._owner.held_bytes > self._owner.limits.max_total_bytes:
+            self._fail(
+                None, FrameTooLarge(f"requests of all connections hold {self._owner.held_bytes} bytes already")
+            )
+
+    def _fail(self, header: RequestHeader | None, error: Exception) -> None:
+        """What cannot be answered ends the connection, as Kafka does."""
+        self._closing = True
+        self._owner.failed(self, header, error)
+        self.abort()
+
+
+class Refusal(Exception):
+    """An answer that is not the one the request's version asks for: ApiVersions in the oldest form."""
+
+    def __init__(self, version: int, reply: Struct) -> None:
+        super().__init__()
+        self._version = version
+        self._reply = reply
+
+    def encoded(self, header: RequestHeader) -> Chunks:
+        return encode_response(header.api, self._version, header.correlation_id, self._reply)

@@ -1,0 +1,36 @@
+"""What the handlers of one listener work with, and small things that most of them need."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from tidelog.broker.broker import Broker, now_ms
+from tidelog.errors import TidelogError
+from tidelog.gateways.kafka.connection import Request
+from tidelog.gateways.kafka.fetch_sessions import FetchSessions
+from tidelog.wire.error_codes import ErrorCode
+
+
+@dataclass(slots=True)
+class Context:
+    """The broker, and the address under which clients of this listener reach it."""
+
+    broker: Broker
+    fetch_sessions: FetchSessions
+    advertised_host: str
+    advertised_port: int
+
+
+def context_of(request: Request) -> Context:
+    return cast("Context", request.connection.context)
+
+
+def broker_of(request: Request) -> Broker:
+    return cast("Context", request.connection.context).broker
+
+
+def code_of(error: TidelogError) -> int:
+    code = error.kafka_code
+    return int(ErrorCode.UNKNOWN_SERVER_ERROR) if code == 0 else code
+
+
+__all__ = ["Context", "broker_of", "code_of", "context_of", "now_ms"]

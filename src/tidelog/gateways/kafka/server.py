@@ -1,0 +1,152 @@
+"""Listens for Kafka clients and keeps their connections within bounds.
+
+`OFFERED` is what ApiVersions advertises: the APIs with a handler, at Kafka 4.2's ranges. A handler's module is
+imported with its first request, so that starting does not wait for what nobody asked for yet.
+"""
+
+import asyncio
+from importlib import import_module
+from typing import Any
+
+import structlog
+
+from tidelog.errors import StorageError
+from tidelog.gateways.kafka.connection import Connection, Handler, Limits, Refusal
+from tidelog.wire.apis import APIS, Api
+from tidelog.wire.envelope import RequestHeader
+from tidelog.wire.protocol_errors import UnsupportedVersion
+
+API_VERSIONS = 18
+UNSUPPORTED_VERSION = 35
+
+# API key -> module in tidelog.gateways.kafka.api
+MODULES: dict[int, str] = {
+    0: "produce",
+    1: "fetch",
+    2: "list_offsets",
+    3: "metadata",
+    8: "offset_commit",
+    9: "offset_fetch",
+    10: "find_coordinator",
+    11: "join_group",
+    12: "heartbeat",
+    13: "leave_group",
+    14: "sync_group",
+    15: "describe_groups",
+    16: "list_groups",
+    18: "api_versions",
+    19: "create_topics",
+    20: "delete_topics",
+    21: "delete_records",
+    22: "init_producer_id",
+    23: "offset_for_leader_epoch",
+    32: "describe_configs",
+    33: "alter_configs",
+    35: "describe_log_dirs",
+    37: "create_partitions",
+    42: "delete_groups",
+    43: "elect_leaders",
+    44: "incremental_alter_configs",
+    45: "alter_partition_reassignments",
+    46: "list_partition_reassignments",
+    47: "offset_delete",
+    60: "describe_cluster",
+    61: "describe_producers",
+    68: "consumer_group_heartbeat",
+    69: "consumer_group_describe",
+    74: "list_config_resources",
+    75: "describe_topic_partitions",
+}
+OFFERED: tuple[Api, ...] = tuple(APIS[key] for key in MODULES)
+
+log = structlog.get_logger("tidelog.kafka")
+
+
+class KafkaServer:
+    """All listeners and connections of a broker. `context` is what the handlers work with."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.held_bytes = 0
+        self._connections: set[Connection] = set()
+        self._handlers: dict[int, Handler] = {}
+        self._servers: list[asyncio.Server] = []
+        self._sweeper: asyncio.Task[None] | None = None
+        self._stopping = False
+
+    async def listen(self, host: str, port: int, context: Any) -> tuple[str, int]:  # noqa: ANN401
+        """Bind a listener; the address that it really has (port 0 asks for any)."""
+        loop = asyncio.get_running_loop()
+        server = await loop.create_server(
+            lambda: Connection(self, context), host, port, backlog=1024, reuse_address=True
+        )
+        self._servers.append(server)
+        if self._sweeper is None:
+            self._sweeper = asyncio.create_task(self._sweep())
+        bound = server.sockets[0].getsockname()
+        return bound[0], bound[1]
+
+    @property
+    def connections(self) -> int:
+        return len(self._connections)
+
+    async def close(self, grace_seconds: float = 5.0) -> None:
+        """Take no more connections, answer what was asked, close; after the grace time without asking."""
+        self._stopping = True
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for server in self._servers:
+            server.close()
+        for connection in list(self._connections):
+            connection.finish()
+        deadline = asyncio.get_running_loop().time() + grace_seconds
+        while self._connections and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.01)
+        for connection in list(self._connections):
+            connection.abort()
+        while self._connections:
+            await asyncio.sleep(0)
+
+    # for the connections
+
+    def handler_for(self, header: RequestHeader) -> Handler:
+        api = header.api
+        if api.key not in MODULES or not api.supports(header.api_version):
+            if api.key == API_VERSIONS:
+                from tidelog.gateways.kafka.api.api_versions import versions_response
+
+                raise Refusal(0, versions_response(UNSUPPORTED_VERSION))
+            raise UnsupportedVersion(api.name, header.api_version, api.min_version, api.max_version)
+        handler = self._handlers.get(api.key)
+        if handler is None:
+            module = import_module(f"tidelog.gateways.kafka.api.{MODULES[api.key]}")
+            handler = self._handlers[api.key] = module.handle
+        return handler
+
+    def opened(self, connection: Connection) -> bool:
+        if self._stopping or len(self._connections) >= self.limits.max_connections:
+            log.warning("connection refused", peer=connection.peer, connections=len(self._connections))
+            self._connections.add(connection)
+            return False
+        self._connections.add(connection)
+        return True
+
+    def closed(self, connection: Connection) -> None:
+        self._connections.discard(connection)
+
+    def failed(self, connection: Connection, request: RequestHeader | None, error: Exception) -> None:
+        what = f"{request.api.name} v{request.api_version}" if request is not None else None
+        if isinstance(error, UnsupportedVersion | StorageError) or hasattr(error, "kafka_code"):
+            log.warning("connection closed", peer=connection.peer, request=what, reason=str(error))
+        else:
+            log.error("request failed", peer=connection.peer, request=what, exc_info=error)
+
+    async def _sweep(self) -> None:
+        """Close the connections that were silent for too long."""
+        loop = asyncio.get_running_loop()
+        while True:
+            await asyncio.sleep(min(10.0, self.limits.idle_seconds / 2))
+            before = loop.time() - self.limits.idle_seconds
+            for connection in list(self._connections):
+                if connection.is_idle and connection.last_active < before:
+                    connection.finish()

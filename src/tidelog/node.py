@@ -1,0 +1,156 @@
+"""The composition root: settings in, a running broker out. The only place that builds long-lived objects.
+
+Wiring is the list in `start`; stopping is that list backwards.
+"""
+
+import asyncio
+import time
+import uuid
+from base64 import urlsafe_b64encode
+
+import structlog
+
+from tidelog.broker.broker import Broker
+from tidelog.broker.configs import BrokerConfig
+from tidelog.broker.coordination.groups import GroupConfig, GroupCoordinator
+from tidelog.broker.coordination.groups import Topic as GroupTopic
+from tidelog.broker.groups import Groups
+from tidelog.broker.producer_ids import NEXT_PRODUCER_ID, ProducerIds
+from tidelog.broker.topics import Topic, Topics
+from tidelog.errors import StorageUnavailable
+from tidelog.gateways.kafka.connection import Limits
+from tidelog.gateways.kafka.context import Context
+from tidelog.gateways.kafka.fetch_sessions import FetchSessions
+from tidelog.gateways.kafka.server import KafkaServer
+from tidelog.metadata.rows import ClusterRow, ConfigRow, GroupMemberRow, GroupRow, OffsetRow
+from tidelog.metadata.sqlite import SqliteStore
+from tidelog.metadata.store import MetadataStore, Put
+from tidelog.settings import Listener, NodeSettings
+from tidelog.storage.local.store import LocalStore
+
+CLUSTER_ID = "cluster.id"
+METADATA_FILE = "metadata.sqlite"
+# As in the settings that Kafka ships for a single node: nobody else is about to join.
+DEFAULTS = {"group.initial.rebalance.delay.ms": "0"}
+
+log = structlog.get_logger("tidelog")
+
+
+class Node:
+    """A broker that runs in the current event loop, from `start` to `stop`."""
+
+    def __init__(self, settings: NodeSettings) -> None:
+        self.settings = settings
+        self.listeners: list[Listener] = []
+        self._config = BrokerConfig({**DEFAULTS, **settings.kafka}, node_id=settings.node_id)
+
+    async def start(self) -> None:
+        settings, config = self.settings, self._config
+        self._logs = LocalStore(settings.data_dir, settings.storage)
+        self._metadata = await SqliteStore.open(f"{settings.data_dir}/{METADATA_FILE}")
+        config.load(await self._metadata.load(ConfigRow))
+        cluster = {row.name: row.value for row in await self._metadata.load(ClusterRow)}
+        topics = Topics(self._metadata, config)
+        await topics.load()
+        self._groups = await _restored_groups(config, topics, self._metadata)
+        self.broker = Broker(
+            cluster_id=cluster.get(CLUSTER_ID) or await _new_cluster_id(self._metadata),
+            topics=topics,
+            logs=self._logs,
+            groups=self._groups,
+            producer_ids=ProducerIds(self._metadata, int(cluster.get(NEXT_PRODUCER_ID, "0"))),
+            metadata=self._metadata,
+        )
+        self.broker.open_topics()
+        self._server = KafkaServer(
+            Limits(
+                max_frame_bytes=settings.max_request_bytes,
+                max_pending_bytes=settings.max_pending_bytes,
+                max_connections=settings.max_connections,
+                idle_seconds=settings.idle_connection_ms / 1000,
+            )
+        )
+        sessions = FetchSessions(self.broker.topic_name)
+        for listener in settings.listeners:
+            self.listeners.append(await self._listen(listener, sessions))
+        self._upkeep = asyncio.create_task(self._keep_up())
+
+    async def stop(self) -> None:
+        """Answer what was asked, make everything durable, let go."""
+        self._upkeep.cancel()
+        await self._server.close(self.settings.shutdown_grace_ms / 1000)
+        await self._groups.close()
+        await self._metadata.close()
+        for partition, error in (await self._logs.close()).items():
+            log.error("could not be closed cleanly", partition=str(partition), reason=str(error))
+
+    async def _listen(self, listener: Listener, sessions: FetchSessions) -> Listener:
+        context = Context(self.broker, sessions, listener.advertised_host or listener.host, listener.advertised_port)
+        try:
+            host, port = await self._server.listen(listener.host, listener.port, context)
+        except OSError as error:
+            raise StorageUnavailable(
+                f"cannot listen on {listener}: {error.strerror or error}; is another broker running there?"
+            ) from error
+        if not context.advertised_port:
+            context.advertised_port = port
+        return Listener(host, port, context.advertised_host, context.advertised_port)
+
+    async def _keep_up(self) -> None:
+        while True:
+            await asyncio.sleep(self.settings.upkeep_ms / 1000)
+            for partition, error in self._logs.upkeep(time.time_ns() // 1_000_000).items():
+                log.error("upkeep failed", partition=str(partition), reason=str(error))
+
+
+async def _new_cluster_id(metadata: MetadataStore) -> str:
+    cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+    await metadata.write([Put(ClusterRow(CLUSTER_ID, cluster_id))])
+    return cluster_id
+
+
+async def _restored_groups(config: BrokerConfig, topics: Topics, metadata: MetadataStore) -> Groups:
+    coordinator = GroupCoordinator(
+        GroupConfig(
+            group_min_session_timeout_ms=config.number("group.min.session.timeout.ms"),
+            group_max_session_timeout_ms=config.number("group.max.session.timeout.ms"),
+            group_initial_rebalance_delay_ms=config.number("group.initial.rebalance.delay.ms"),
+            group_max_size=config.number("group.max.size"),
+            group_consumer_session_timeout_ms=config.number("group.consumer.session.timeout.ms"),
+            group_consumer_heartbeat_interval_ms=config.number("group.consumer.heartbeat.interval.ms"),
+            group_consumer_max_size=config.number("group.consumer.max.size"),
+            offsets_retention_minutes=config.number("offsets.retention.minutes"),
+            offsets_retention_check_interval_ms=config.number("offsets.retention.check.interval.ms"),
+        ),
+        _TopicsOfGroups(topics),
+        lambda: str(uuid.uuid4()),
+    )
+    coordinator.restore(
+        await metadata.load(GroupRow),
+        await metadata.load(GroupMemberRow),
+        await metadata.load(OffsetRow),
+        time.time_ns() // 1_000_000,
+    )
+    groups = Groups(coordinator, metadata)
+    topics.listen(groups)
+    return groups
+
+
+class _TopicsOfGroups:
+    """The topics as the groups see them."""
+
+    def __init__(self, topics: Topics) -> None:
+        self._topics = topics
+
+    def by_name(self, name: str) -> GroupTopic | None:
+        return _as_seen(self._topics.find(name))
+
+    def by_id(self, topic_id: bytes) -> GroupTopic | None:
+        return _as_seen(self._topics.find_id(topic_id))
+
+    def names(self) -> list[str]:
+        return [topic.name for topic in self._topics]
+
+
+def _as_seen(topic: Topic | None) -> GroupTopic | None:
+    return None if topic is None else GroupTopic(topic.name, topic.topic_id, topic.partitions)

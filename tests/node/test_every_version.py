@@ -1,0 +1,240 @@
+"""Every API that the broker offers, at every version it offers, answers with a message of that version."""
+
+import socket
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.support.logs import NOW_MS, batch
+from tidelog.embedded import EmbeddedBroker
+from tidelog.gateways.kafka.server import OFFERED
+from tidelog.wire.apis import BY_NAME, Api
+from tidelog.wire.envelope import decode_response, encode_request
+from tidelog.wire.framing import FrameReader
+from tidelog.wire.generated import (
+    alter_configs,
+    alter_partition_reassignments,
+    api_versions,
+    consumer_group_describe,
+    consumer_group_heartbeat,
+    create_partitions,
+    create_topics,
+    delete_groups,
+    delete_records,
+    delete_topics,
+    describe_cluster,
+    describe_configs,
+    describe_groups,
+    describe_log_dirs,
+    describe_producers,
+    describe_topic_partitions,
+    elect_leaders,
+    fetch,
+    find_coordinator,
+    heartbeat,
+    incremental_alter_configs,
+    init_producer_id,
+    join_group,
+    leave_group,
+    list_config_resources,
+    list_groups,
+    list_offsets,
+    list_partition_reassignments,
+    metadata,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    offset_for_leader_epoch,
+    produce,
+    sync_group,
+)
+from tidelog.wire.primitives import NO_UUID
+
+TOPIC, GROUP = "every-version", "every-version-group"
+Make = Callable[[int, bytes], Any]
+
+
+def produced(version: int, topic_id: bytes) -> Any:
+    data = [produce.PartitionProduceData(0, batch(b"x", timestamp=NOW_MS))]
+    by_id = version >= 13
+    topic = produce.TopicProduceData("" if by_id else TOPIC, topic_id if by_id else NO_UUID, data)
+    return produce.ProduceRequest(None, -1, 1000, [topic])
+
+
+def fetched(version: int, topic_id: bytes) -> Any:
+    by_id = version >= 13
+    wanted = [fetch.FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1000)]
+    topic = fetch.FetchTopic("" if by_id else TOPIC, topic_id if by_id else NO_UUID, wanted)
+    return fetch.FetchRequest(max_wait_ms=0, max_bytes=1000, topics=[topic])
+
+
+def committed(version: int, topic_id: bytes) -> Any:
+    by_id = version >= 10
+    offsets = [offset_commit.OffsetCommitRequestPartition(0, 1, committed_metadata="note")]
+    topic = offset_commit.OffsetCommitRequestTopic("" if by_id else TOPIC, topic_id if by_id else NO_UUID, offsets)
+    return offset_commit.OffsetCommitRequest(GROUP, topics=[topic])
+
+
+def offsets_fetched(version: int, topic_id: bytes) -> Any:
+    if version < 8:
+        return offset_fetch.OffsetFetchRequest(GROUP, [offset_fetch.OffsetFetchRequestTopic(TOPIC, [0])])
+    by_id = version >= 10
+    topic = offset_fetch.OffsetFetchRequestTopics("" if by_id else TOPIC, topic_id if by_id else NO_UUID, [0])
+    return offset_fetch.OffsetFetchRequest(groups=[offset_fetch.OffsetFetchRequestGroup(GROUP, topics=[topic])])
+
+
+def deleted(version: int, _topic_id: bytes) -> Any:
+    if version >= 6:
+        return delete_topics.DeleteTopicsRequest([delete_topics.DeleteTopicState("none")])
+    return delete_topics.DeleteTopicsRequest(topic_names=["none"])
+
+
+def left(version: int, _topic_id: bytes) -> Any:
+    if version >= 3:
+        return leave_group.LeaveGroupRequest(GROUP, members=[leave_group.MemberIdentity("nobody")])
+    return leave_group.LeaveGroupRequest(GROUP, "nobody")
+
+
+def coordinator(version: int, _topic_id: bytes) -> Any:
+    if version >= 4:
+        return find_coordinator.FindCoordinatorRequest(coordinator_keys=[GROUP])
+    return find_coordinator.FindCoordinatorRequest(GROUP)
+
+
+REQUESTS: dict[int, Make] = {
+    0: produced,
+    1: fetched,
+    2: lambda v, t: list_offsets.ListOffsetsRequest(
+        -1,
+        0,
+        [
+            list_offsets.ListOffsetsTopic(
+                TOPIC,
+                [list_offsets.ListOffsetsPartition(0, timestamp=at) for at in (-1, -2, NOW_MS)],
+            )
+        ],
+    ),
+    3: lambda v, t: metadata.MetadataRequest([metadata.MetadataRequestTopic(name=TOPIC)]),
+    8: committed,
+    9: offsets_fetched,
+    10: coordinator,
+    11: lambda v, t: join_group.JoinGroupRequest(
+        GROUP,
+        10_000,
+        member_id="unknown-member",
+        protocol_type="consumer",
+        protocols=[join_group.JoinGroupRequestProtocol("range", b"")],
+    ),
+    12: lambda v, t: heartbeat.HeartbeatRequest(GROUP, 1, "nobody"),
+    13: left,
+    14: lambda v, t: sync_group.SyncGroupRequest(GROUP, 1, "nobody"),
+    15: lambda v, t: describe_groups.DescribeGroupsRequest([GROUP, "none"]),
+    16: lambda v, t: list_groups.ListGroupsRequest(),
+    18: lambda v, t: api_versions.ApiVersionsRequest(),
+    19: lambda v, t: create_topics.CreateTopicsRequest(
+        [create_topics.CreatableTopic(f"made-{v}", 1, 1), create_topics.CreatableTopic(TOPIC, 1, 1)], 1000
+    ),
+    20: deleted,
+    21: lambda v, t: delete_records.DeleteRecordsRequest(
+        [delete_records.DeleteRecordsTopic(TOPIC, [delete_records.DeleteRecordsPartition(0, 0)])], 1000
+    ),
+    22: lambda v, t: init_producer_id.InitProducerIdRequest(None, 1000),
+    23: lambda v, t: offset_for_leader_epoch.OffsetForLeaderEpochRequest(
+        -2,
+        [
+            offset_for_leader_epoch.OffsetForLeaderTopic(
+                TOPIC, [offset_for_leader_epoch.OffsetForLeaderPartition(0, -1, 0)]
+            )
+        ],
+    ),
+    32: lambda v, t: describe_configs.DescribeConfigsRequest(
+        [
+            describe_configs.DescribeConfigsResource(2, TOPIC, None),
+            describe_configs.DescribeConfigsResource(4, "0", None),
+        ],
+        True,
+    ),
+    33: lambda v, t: alter_configs.AlterConfigsRequest(
+        [alter_configs.AlterConfigsResource(2, TOPIC, [alter_configs.AlterableConfig("retention.ms", "1000")])], True
+    ),
+    35: lambda v, t: describe_log_dirs.DescribeLogDirsRequest(None),
+    37: lambda v, t: create_partitions.CreatePartitionsRequest(
+        [create_partitions.CreatePartitionsTopic(TOPIC, 1, None)], 1000
+    ),
+    42: lambda v, t: delete_groups.DeleteGroupsRequest(["none"]),
+    43: lambda v, t: elect_leaders.ElectLeadersRequest(
+        topic_partitions=[elect_leaders.TopicPartitions(TOPIC, [0, 9])], timeout_ms=1000
+    ),
+    44: lambda v, t: incremental_alter_configs.IncrementalAlterConfigsRequest(
+        [
+            incremental_alter_configs.AlterConfigsResource(
+                2, TOPIC, [incremental_alter_configs.AlterableConfig("retention.ms", 0, "1000")]
+            )
+        ],
+        True,
+    ),
+    45: lambda v, t: alter_partition_reassignments.AlterPartitionReassignmentsRequest(
+        topics=[
+            alter_partition_reassignments.ReassignableTopic(
+                TOPIC, [alter_partition_reassignments.ReassignablePartition(0, [7])]
+            )
+        ]
+    ),
+    46: lambda v, t: list_partition_reassignments.ListPartitionReassignmentsRequest(),
+    47: lambda v, t: offset_delete.OffsetDeleteRequest(
+        GROUP, [offset_delete.OffsetDeleteRequestTopic("none", [offset_delete.OffsetDeleteRequestPartition(0)])]
+    ),
+    60: lambda v, t: describe_cluster.DescribeClusterRequest(),
+    61: lambda v, t: describe_producers.DescribeProducersRequest([describe_producers.TopicRequest(TOPIC, [0])]),
+    68: lambda v, t: consumer_group_heartbeat.ConsumerGroupHeartbeatRequest("kip848", "nobody", 5),
+    69: lambda v, t: consumer_group_describe.ConsumerGroupDescribeRequest(["none"]),
+    74: lambda v, t: list_config_resources.ListConfigResourcesRequest(),
+    75: lambda v, t: describe_topic_partitions.DescribeTopicPartitionsRequest(
+        [describe_topic_partitions.TopicRequest(TOPIC), describe_topic_partitions.TopicRequest("none")]
+    ),
+}
+CASES = [(api, version) for api in OFFERED for version in range(api.min_version, api.max_version + 1)]
+
+
+@pytest.fixture(scope="module")
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as broker:
+        broker.create_topic(TOPIC)
+        yield broker
+
+
+class RawClient:
+    def __init__(self, bootstrap: str) -> None:
+        host, port = bootstrap.rsplit(":", 1)
+        self._socket = socket.create_connection((host, int(port)), timeout=10)
+        self._reader = FrameReader()
+
+    def ask(self, api: Api, version: int, message: Any) -> Any:
+        self._socket.sendall(b"".join(encode_request(api, version, 7, "test", message)))  # type: ignore[arg-type]
+        while True:
+            data = self._socket.recv(65536)
+            assert data, f"the broker closed the connection after {api.name} v{version}"
+            for frame in self._reader.feed(data):
+                return decode_response(api, version, bytes(frame))
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def client(broker: EmbeddedBroker) -> Iterator[RawClient]:
+    client = RawClient(broker.bootstrap_servers)
+    yield client
+    client.close()
+
+
+@pytest.mark.parametrize(("api", "version"), CASES, ids=[f"{api.name}-v{version}" for api, version in CASES])
+def test_every_version_of_every_api_is_answered(client: RawClient, api: Api, version: int) -> None:
+
+    found = client.ask(BY_NAME["Metadata"], 12, metadata.MetadataRequest([metadata.MetadataRequestTopic(name=TOPIC)]))
+    topic_id = found.topics[0].topic_id
+    reply = client.ask(api, version, REQUESTS[api.key](version, topic_id))
+    assert reply is not None
+    assert "UNKNOWN_SERVER_ERROR" not in repr(reply)
+    assert "error_code=-1" not in repr(reply)

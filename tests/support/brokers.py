@@ -1,0 +1,144 @@
+"""A real broker in a process of its own, for tests with real clients."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self, TypeVar
+
+T = TypeVar("T")
+
+_LISTENS = re.compile(r"^Tidelog listens on (?P<host>[0-9.]+):(?P<port>[0-9]+)", re.MULTILINE)
+START_SECONDS = 20.0
+STOP_SECONDS = 4.0
+
+# What makes tests fast: members may give up early, and retention does not wait.
+TEST_SETTINGS = {"kafka.group.min.session.timeout.ms": "100", "upkeep-ms": "200"}
+
+
+class BrokerProcess:
+    """`tidelog serve` on a free port, which it keeps over restarts. Use it as a context manager: then the process is
+    gone in the end, whatever happens."""
+
+    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
+        self.directory = directory
+        self.data_dir = directory / "data"
+        self.settings = {**TEST_SETTINGS, **(settings or {})}
+        self.port = 0
+        self._output = directory / "output.txt"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def bootstrap(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None, "the broker was not started"
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def log(self) -> str:
+        """Everything that it wrote, over all its restarts."""
+        return self._output.read_text(errors="replace") if self._output.exists() else ""
+
+    @property
+    def memory_bytes(self) -> int:
+        """What is resident now."""
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+
+    def start(self) -> Self:
+        assert not self.is_running, "the broker runs already"
+        self.directory.mkdir(parents=True, exist_ok=True)
+        said_before = len(self.log)
+        command = [sys.executable, "-m", "tidelog", "serve", "--data-dir", str(self.data_dir)]
+        command += ["--listen", f"127.0.0.1:{self.port}"]
+        for name, value in self.settings.items():
+            command += ["--set", f"{name}={value}"]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDELOG_")}
+        with self._output.open("ab") as output:
+            self._process = subprocess.Popen(
+                command, cwd=self.directory, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL
+            )
+        deadline = time.monotonic() + START_SECONDS
+        while (listening := _LISTENS.search(self.log[said_before:])) is None:
+            if not self.is_running or time.monotonic() > deadline:
+                self.end()
+                raise AssertionError(f"the broker did not start:\n{self.log[said_before:]}")
+            time.sleep(0.005)
+        self.port = int(listening["port"])
+        return self
+
+    def kill(self) -> None:
+        """SIGKILL: no goodbye."""
+        assert self._process is not None
+        assert self.is_running, f"the broker was gone already:\n{self.log}"
+        self._process.kill()
+        self._process.wait()
+
+    def stop(self) -> float:
+        """SIGTERM: it must end cleanly and soon. The seconds it took."""
+        assert self._process is not None
+        assert self.is_running, f"the broker was gone already:\n{self.log}"
+        began = time.monotonic()
+        self._process.send_signal(signal.SIGTERM)
+        try:
+            code = self._process.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"the broker did not stop within {STOP_SECONDS} s:\n{self.log}") from None
+        assert code == 0, f"the broker ended with {code}:\n{self.log}"
+        return time.monotonic() - began
+
+    def restart(self) -> Self:
+        """A clean stop and a start on the same port."""
+        self.stop()
+        return self.start()
+
+    def end(self) -> None:
+        """Whatever state it is in."""
+        if self._process is not None:
+            if self.is_running:
+                self._process.kill()
+            self._process.wait()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, _type: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        died = not self.is_running
+        self.end()
+        if error is not None:
+            error.add_note(f"The broker{' was dead; it' if died else ''} wrote:\n{self.log[-4000:]}")
+
+
+def unique(prefix: str) -> str:
+    """A name for a topic or a group that nobody else has."""
+    return f"{prefix}-{uuid.uuid4().hex[:10]}"
+
+
+def eventually(
+    look: Callable[[], T],
+    *,
+    within: float = 15.0,
+    until: Callable[[T], object] = bool,
+    every: float = 0.02,
+) -> T:
+    """What `look` gives as soon as it is as wanted; an AssertionError with the last look if it never is."""
+    deadline = time.monotonic() + within
+    while True:
+        seen = look()
+        if until(seen):
+            return seen
+        assert time.monotonic() < deadline, f"not within {within} s; last seen: {seen!r}"
+        time.sleep(every)
