@@ -10,9 +10,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from tidelog.client import connect as connect
-    from tidelog.embedded import embedded as embedded
+    from tidelog.embedding import embedded as embedded
 
-_LAZY = {"connect": "tidelog.client", "embedded": "tidelog.embedded"}
+_LAZY = {"connect": "tidelog.client", "embedded": "tidelog.embedding"}
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  (imported when it is asked for, so that `import tidelog` is instant)

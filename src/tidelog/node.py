@@ -7,6 +7,7 @@ import asyncio
 import time
 import uuid
 from base64 import urlsafe_b64encode
+from contextlib import AsyncExitStack
 
 import structlog
 
@@ -45,24 +46,37 @@ class Node:
         self._config = BrokerConfig({**DEFAULTS, **settings.kafka}, node_id=settings.node_id)
 
     async def start(self) -> None:
+        """If anything of it fails, what was started before is stopped again."""
+        async with AsyncExitStack() as started:
+            await self._start(started)
+            self._started = started.pop_all()
+
+    async def stop(self) -> None:
+        """Answer what was asked, make everything durable, let go."""
+        await self._started.aclose()
+
+    async def _start(self, started: AsyncExitStack) -> None:
         settings, config = self.settings, self._config
-        self._logs = LocalStore(settings.data_dir, settings.storage)
-        self._metadata = await SqliteStore.open(f"{settings.data_dir}/{METADATA_FILE}")
-        config.load(await self._metadata.load(ConfigRow))
-        cluster = {row.name: row.value for row in await self._metadata.load(ClusterRow)}
-        topics = Topics(self._metadata, config)
+        logs = LocalStore(settings.data_dir, settings.storage)
+        started.push_async_callback(_close_logs, logs)
+        metadata = await SqliteStore.open(f"{settings.data_dir}/{METADATA_FILE}")
+        started.push_async_callback(metadata.close)
+        config.load(await metadata.load(ConfigRow))
+        cluster = {row.name: row.value for row in await metadata.load(ClusterRow)}
+        topics = Topics(metadata, config)
         await topics.load()
-        self._groups = await _restored_groups(config, topics, self._metadata)
+        groups = await _restored_groups(config, topics, metadata)
+        started.push_async_callback(groups.close)
         self.broker = Broker(
-            cluster_id=cluster.get(CLUSTER_ID) or await _new_cluster_id(self._metadata),
+            cluster_id=cluster.get(CLUSTER_ID) or await _new_cluster_id(metadata),
             topics=topics,
-            logs=self._logs,
-            groups=self._groups,
-            producer_ids=ProducerIds(self._metadata, int(cluster.get(NEXT_PRODUCER_ID, "0"))),
-            metadata=self._metadata,
+            logs=logs,
+            groups=groups,
+            producer_ids=ProducerIds(metadata, int(cluster.get(NEXT_PRODUCER_ID, "0"))),
+            metadata=metadata,
         )
         self.broker.open_topics()
-        self._server = KafkaServer(
+        server = KafkaServer(
             Limits(
                 max_frame_bytes=settings.max_request_bytes,
                 max_pending_bytes=settings.max_pending_bytes,
@@ -70,24 +84,17 @@ class Node:
                 idle_seconds=settings.idle_connection_ms / 1000,
             )
         )
+        started.push_async_callback(server.close, settings.shutdown_grace_ms / 1000)
         sessions = FetchSessions(self.broker.topic_name)
         for listener in settings.listeners:
-            self.listeners.append(await self._listen(listener, sessions))
-        self._upkeep = asyncio.create_task(self._keep_up())
+            self.listeners.append(await self._listen(server, listener, sessions))
+        upkeep = asyncio.create_task(self._keep_up(logs))
+        started.callback(upkeep.cancel)
 
-    async def stop(self) -> None:
-        """Answer what was asked, make everything durable, let go."""
-        self._upkeep.cancel()
-        await self._server.close(self.settings.shutdown_grace_ms / 1000)
-        await self._groups.close()
-        await self._metadata.close()
-        for partition, error in (await self._logs.close()).items():
-            log.error("could not be closed cleanly", partition=str(partition), reason=str(error))
-
-    async def _listen(self, listener: Listener, sessions: FetchSessions) -> Listener:
+    async def _listen(self, server: KafkaServer, listener: Listener, sessions: FetchSessions) -> Listener:
         context = Context(self.broker, sessions, listener.advertised_host or listener.host, listener.advertised_port)
         try:
-            host, port = await self._server.listen(listener.host, listener.port, context)
+            host, port = await server.listen(listener.host, listener.port, context)
         except OSError as error:
             raise StorageUnavailable(
                 f"cannot listen on {listener}: {error.strerror or error}; is another broker running there?"
@@ -96,11 +103,16 @@ class Node:
             context.advertised_port = port
         return Listener(host, port, context.advertised_host, context.advertised_port)
 
-    async def _keep_up(self) -> None:
+    async def _keep_up(self, logs: LocalStore) -> None:
         while True:
             await asyncio.sleep(self.settings.upkeep_ms / 1000)
-            for partition, error in self._logs.upkeep(time.time_ns() // 1_000_000).items():
+            for partition, error in logs.upkeep(time.time_ns() // 1_000_000).items():
                 log.error("upkeep failed", partition=str(partition), reason=str(error))
+
+
+async def _close_logs(logs: LocalStore) -> None:
+    for partition, error in (await logs.close()).items():
+        log.error("could not be closed cleanly", partition=str(partition), reason=str(error))
 
 
 async def _new_cluster_id(metadata: MetadataStore) -> str:

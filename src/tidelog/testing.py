@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from tidelog.embedded import EmbeddedBroker
+    from tidelog.embedding import EmbeddedBroker
 
 _NUMBERS = itertools.count(1)
 
@@ -21,7 +21,7 @@ _NUMBERS = itertools.count(1)
 @pytest.fixture(scope="session")
 def tidelog_broker() -> "Iterator[EmbeddedBroker]":
     """A running broker. Its `bootstrap_servers` goes into any Kafka client."""
-    from tidelog.embedded import EmbeddedBroker
+    from tidelog.embedding import EmbeddedBroker
 
     with EmbeddedBroker() as broker:
         yield broker

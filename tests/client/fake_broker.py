@@ -6,14 +6,14 @@ node shares (topics, groups) is in `FakeCluster`; a `FakeNode` is a listener tha
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from functools import wraps
 from typing import Any, NamedTuple, TypeAlias
 
 from tests.client.fake_groups import FakeGroups
 from tidelog.client import AsyncClient, ClientOptions
-from tidelog.model import LeaderEpoch, TopicPartition
+from tidelog.model import LeaderEpoch
 from tidelog.records.batch import iterate, place, read_produced
 from tidelog.records.record import Record, decode
 from tidelog.wire.apis import BY_NAME
@@ -508,7 +508,7 @@ class FakeNode:
 
 
 @asynccontextmanager
-async def fake_cluster(nodes: int = 1) -> Any:  # an async iterator of FakeCluster
+async def fake_cluster(nodes: int = 1) -> AsyncIterator[FakeCluster]:
     cluster = FakeCluster()
     cluster.nodes = [FakeNode(cluster, number) for number in range(nodes)]
     for node in cluster.nodes:
@@ -530,19 +530,18 @@ def against_a_fake(nodes: int = 1, options: ClientOptions = FAST) -> Callable[[T
         @wraps(test)
         def run() -> None:
             async def main() -> None:
-                async with fake_cluster(nodes) as cluster:
-                    async with AsyncClient(cluster.bootstrap, options) as client:
-                        await test(cluster, client)
+                async with (
+                    asyncio.timeout(20),
+                    fake_cluster(nodes) as cluster,
+                    AsyncClient(cluster.bootstrap, options) as client,
+                ):
+                    await test(cluster, client)
                 left = asyncio.all_tasks() - {asyncio.current_task()}
                 assert not left, left
 
-            asyncio.run(asyncio.wait_for(main(), 20))
+            asyncio.run(main())
 
-        del run.__wrapped__  # type: ignore[attr-defined]  # pytest would look for fixtures of its arguments
+        del run.__wrapped__  # pytest would look for fixtures of its arguments
         return run
 
     return decorate
-
-
-def partitions_of(topic: str, count: int) -> Iterator[TopicPartition]:
-    return (TopicPartition(topic, number) for number in range(count))

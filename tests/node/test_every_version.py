@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.logs import NOW_MS, batch
-from tidelog.embedded import EmbeddedBroker
+from tidelog.embedding import EmbeddedBroker
 from tidelog.gateways.kafka.server import OFFERED
 from tidelog.wire.apis import BY_NAME, Api
 from tidelog.wire.envelope import decode_response, encode_request

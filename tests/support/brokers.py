@@ -115,7 +115,9 @@ class BrokerProcess:
     def __enter__(self) -> Self:
         return self.start()
 
-    def __exit__(self, _type: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, _type: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
         died = not self.is_running
         self.end()
         if error is not None:

@@ -182,7 +182,7 @@ class Cluster:
         if node not in self.nodes:
             await self._ask_metadata(MetadataRequest(topics=[]))
             if node not in self.nodes:
-                raise BrokerError(ErrorCode.BROKER_NOT_AVAILABLE, f"asking node {node}", "no broker has this id now")
+                raise Unreachable(f"cannot reach node {node}: no broker has this id now")
         return await self._link(lane, self.nodes[node].address).get()
 
     async def _any_connection(self, lane: Hashable) -> Connection:

@@ -113,7 +113,8 @@ class Member:
 
     def leave(self) -> int:
         request = LeaveGroup(self.group, (LeavingMember(self.member_id, self.instance),))
-        return self.world.ask(request, LeaveGroupReply).members[0].error_code
+        reply = self.world.ask(request, LeaveGroupReply)
+        return reply.error_code or reply.members[0].error_code
 
     def commit(self, offset: int, partition: int = 0) -> int:
         return self.world.commit(

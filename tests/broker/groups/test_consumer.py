@@ -4,7 +4,7 @@ import pytest
 
 from tests.broker.groups.consumer_members import Consumer, converge
 from tests.broker.groups.world import World
-from tidelog.broker.coordination.groups import GroupConfig
+from tidelog.broker.coordination.groups import GroupConfig, Pace
 from tidelog.broker.coordination.groups.messages import (
     ConsumerGroupDescribe,
     ConsumerGroupDescribeReply,
@@ -238,6 +238,21 @@ def test_a_member_that_does_not_give_up_its_partitions_is_removed() -> None:
     assert a.beat() == UNKNOWN
     converge(b)
     assert len(b.owned) == 4
+
+
+def test_a_group_may_have_a_pace_of_its_own() -> None:
+    world = World()
+    a, b = Consumer(world, "a"), Consumer(world, "b", group="h")
+    a.beat()
+    b.beat()
+    world.coordinator.configure("g", Pace(90_000, 30_000))
+    assert [a.beat(), b.beat()] == [OK, OK]
+    assert (a.last.heartbeat_interval_ms, b.last.heartbeat_interval_ms) == (30_000, 5_000)
+    world.advance(89_999)
+    assert [a.beat(), b.beat()] == [OK, UNKNOWN]
+    world.coordinator.configure("g", None)
+    a.beat()
+    assert a.last.heartbeat_interval_ms == 5_000
 
 
 @pytest.mark.parametrize("epoch", [1, 5])

@@ -196,6 +196,18 @@ def test_groups_without_members_are_deleted_with_their_offsets() -> None:
     assert (world.rows, groups(world)) == ({}, [])
 
 
+def test_a_group_whose_deletion_could_not_be_stored_is_still_there() -> None:
+    world = World()
+    world.commit("g", offset=1)
+    world.store_is_broken = True
+    assert world.ask(DeleteGroups(("g",)), DeleteGroupsReply).results == (DeletedGroup("g", 15),)
+    assert (groups(world), world.committed("g").offset) == (["g"], 1)
+    world.store_is_broken = False
+    assert world.ask(DeleteGroups(("g",)), DeleteGroupsReply).results == (DeletedGroup("g", OK),)
+    world.advance(2000)
+    assert (world.rows, groups(world)) == ({}, [])
+
+
 def test_groups_are_listed_by_state_and_type() -> None:
     world = World()
     settle(Member(world, "a"))

@@ -137,7 +137,13 @@ class AioKafka(Client):
     name = "aiokafka"
 
     def produce(
-        self, topic: str, messages: Sequence[Message], *, codec: str = "none", acks: int = -1, idempotent: bool = False
+        self,
+        topic: str,
+        messages: Sequence[Message],
+        *,
+        codec: str = "none",
+        acks: int = -1,
+        idempotent: bool = False,
     ) -> list[Place]:
         loop = Loop()
         try:

@@ -90,7 +90,9 @@ class Reader(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, _type: type[BaseException] | None, _error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _: TracebackType | None
+    ) -> None:
         self.close()
 
 
@@ -103,7 +105,13 @@ class Client(ABC):
 
     @abstractmethod
     def produce(
-        self, topic: str, messages: Sequence[Message], *, codec: str = "none", acks: int = -1, idempotent: bool = False
+        self,
+        topic: str,
+        messages: Sequence[Message],
+        *,
+        codec: str = "none",
+        acks: int = -1,
+        idempotent: bool = False,
     ) -> list[Place]:
         """Send them all, wait, and say where each one is. ClientError for the first that was refused."""
 

@@ -111,7 +111,13 @@ class Confluent(Client):
     assignors = ("range", "roundrobin", "cooperative-sticky")
 
     def produce(
-        self, topic: str, messages: Sequence[Message], *, codec: str = "none", acks: int = -1, idempotent: bool = False
+        self,
+        topic: str,
+        messages: Sequence[Message],
+        *,
+        codec: str = "none",
+        acks: int = -1,
+        idempotent: bool = False,
     ) -> list[Place]:
         places: list[Place | ClientError | None] = [None] * len(messages)
         producer = self.producer(codec=codec, acks=acks, idempotent=idempotent)
@@ -139,9 +145,7 @@ class Confluent(Client):
             found.append(place)
         return found
 
-    def producer(
-        self, *, codec: str = "none", acks: int = -1, idempotent: bool = False, **more: Any
-    ) -> Producer:
+    def producer(self, *, codec: str = "none", acks: int = -1, idempotent: bool = False, **more: Any) -> Producer:
         config = {
             **common(self.bootstrap),
             "compression.type": codec,

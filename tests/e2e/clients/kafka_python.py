@@ -113,7 +113,13 @@ class KafkaPython(Client):
     name = "kafka-python"
 
     def produce(
-        self, topic: str, messages: Sequence[Message], *, codec: str = "none", acks: int = -1, idempotent: bool = False
+        self,
+        topic: str,
+        messages: Sequence[Message],
+        *,
+        codec: str = "none",
+        acks: int = -1,
+        idempotent: bool = False,
     ) -> list[Place]:
         with translated():
             producer = KafkaProducer(

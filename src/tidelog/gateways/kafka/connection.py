@@ -2,8 +2,9 @@
 
 Requests are handled as they arrive, also while earlier ones still wait (a fetch for data, a produce for its sync);
 replies leave in the order of the requests, as many as are ready with one write. What can grow is bounded: a frame's
-size, the bytes of requests that are not answered yet, the replies that the client does not read. At a bound the
-connection is not read until the client has caught up. All connections together have a bound, too.
+size, the requests that are not answered yet, the replies that the client does not read. At a bound no further request
+is handled, also none that is here already, and the connection is not read until the client has caught up. All
+connections together have a bound, too.
 """
 
 import asyncio
@@ -45,12 +46,13 @@ class Request:
 
 
 class Pending:
-    """A request that is not answered yet; `chunks` is the reply once there is one (empty: none is sent)."""
+    """A request whose reply is not written yet; `chunks` is the reply once there is one (empty: none is sent)."""
 
-    __slots__ = ("chunks", "size")
+    __slots__ = ("chunks", "reply_size", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
+        self.reply_size = 0
         self.chunks: Chunks | None = None
 
 
@@ -91,7 +93,9 @@ class Connection(asyncio.BufferedProtocol):
         self._reader = FrameReader(owner.limits.max_frame_bytes)
         self._pending: deque[Pending] = deque()
         self._pending_bytes = 0
+        self._reply_bytes = 0  # of the pending requests' replies
         self._held_bytes = 0
+        self._frames: deque[memoryview] = deque()  # not handled yet, for want of room
         self._tasks: set[asyncio.Task[None]] = set()
         self._transport: asyncio.Transport | None = None
         self._socket: int | None = None
@@ -120,7 +124,8 @@ class Connection(asyncio.BufferedProtocol):
         for task in self._tasks:
             task.cancel()
         self._pending.clear()
-        self._pending_bytes = 0
+        self._frames.clear()
+        self._pending_bytes = self._reply_bytes = 0
         self._owner.held_bytes -= self._held_bytes
         self._held_bytes = 0
         self._owner.closed(self)
@@ -134,13 +139,10 @@ class Connection(asyncio.BufferedProtocol):
         except ProtocolError as error:
             self._fail(None, error)
             return
-        if frames:
+        if frames and not self._closing:
             self.last_active = asyncio.get_running_loop().time()
-            for frame in frames:
-                if self._closing:
-                    return
-                self._take(frame)
-            self._flush()
+            self._frames += frames
+            self._handle()
         self._account()
 
     def eof_received(self) -> bool:
@@ -154,14 +156,14 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._paused_by_writes = False
-        self._read_or_not()
+        self._flush()
 
     # the server calls these
 
     def finish(self) -> None:
         """Answer what was asked, then close."""
         self._closing = True
-        if self._transport is not None and not self._pending:
+        if self._transport is not None and self.is_idle:
             self._transport.close()
 
     def abort(self) -> None:
@@ -170,9 +172,16 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_idle(self) -> bool:
-        return not self._pending
+        return not (self._pending or self._frames)
 
     # requests and replies
+
+    def _handle(self) -> None:
+        """The requests that are here, as far as there is room for their replies."""
+        frames = self._frames
+        while frames and self._has_room():
+            self._take(frames.popleft())
+        self._flush()
 
     def _take(self, frame: memoryview) -> None:
         header: RequestHeader | None = None
@@ -193,7 +202,6 @@ class Connection(asyncio.BufferedProtocol):
             pending.chunks = refusal.encoded(cast("RequestHeader", header))
         except Exception as error:
             self._fail(header, error)
-        self._read_or_not()
 
     async def _wait(self, pending: Pending, header: RequestHeader, reply: Awaitable[Reply]) -> None:
         try:
@@ -209,51 +217,67 @@ class Connection(asyncio.BufferedProtocol):
         if reply is None:
             pending.chunks = []
         else:
-            pending.chunks = encode_response(header.api, header.api_version, header.correlation_id, reply)
+            chunks = pending.chunks = encode_response(header.api, header.api_version, header.correlation_id, reply)
+            pending.reply_size = sum(map(len, chunks))
+            self._reply_bytes += pending.reply_size
 
     def _flush(self) -> None:
-        """Write the replies that are ready, up to the first request that still waits."""
+        """Write the replies that are ready, up to the first request that still waits, as fast as the client reads."""
         self._flush_scheduled = False
         transport = self._transport
         if transport is None or transport.is_closing():
             return
-        out: list[Buffer] = []
-        pending = self._pending
         try:
-            while pending and (chunks := pending[0].chunks) is not None:
-                self._pending_bytes -= pending.popleft().size
-                for chunk in chunks:
-                    if isinstance(chunk, RecordSource):
-                        cast("StoredChunk", chunk).write(transport, self._socket, out)
-                    else:
-                        out.append(chunk)
+            while not self._paused_by_writes and self._write_some(transport):
+                pass
         except (TidelogError, OSError) as error:  # the reply's first bytes may be out: it cannot be taken back
             self._fail(None, error)
             return
-        if out:
-            transport.writelines(out)
         self.last_active = asyncio.get_running_loop().time()
         self._account()
-        if not self._reading:
-            self._read_or_not()
-        if self._closing and not pending:
+        if self._frames and self._has_room():
+            asyncio.get_running_loop().call_soon(self._handle)
+        self._read_or_not()
+        if self._closing and self.is_idle:
             transport.close()
+
+    def _write_some(self, transport: asyncio.Transport) -> bool:
+        """As many replies as go well into one write; whether there were any."""
+        out: list[Buffer] = []
+        pending, most, size = self._pending, self._owner.limits.write_buffer_bytes, 0
+        while pending and size < most and (chunks := pending[0].chunks) is not None:
+            answered = pending.popleft()
+            self._pending_bytes -= answered.size
+            self._reply_bytes -= answered.reply_size
+            size += answered.reply_size + 1
+            for chunk in chunks:
+                if isinstance(chunk, RecordSource):
+                    cast("StoredChunk", chunk).write(transport, self._socket, out)
+                else:
+                    out.append(chunk)
+        if out:
+            transport.writelines(out)
+        return size > 0
+
+    def _has_room(self) -> bool:
+        limits = self._owner.limits
+        return not (
+            self._paused_by_writes
+            or self._pending_bytes > limits.max_pending_bytes
+            or self._reply_bytes > limits.write_buffer_bytes
+            or len(self._pending) > limits.max_pending_requests
+        )
 
     def _read_or_not(self) -> None:
         transport = self._transport
-        limits = self._owner.limits
-        read = not (
-            self._paused_by_writes
-            or self._pending_bytes > limits.max_pending_bytes
-            or len(self._pending) > limits.max_pending_requests
-        )
+        read = not self._frames and self._has_room()
         if read != self._reading and transport is not None and not transport.is_closing():
             self._reading = read
             transport.resume_reading() if read else transport.pause_reading()
 
     def _account(self) -> None:
         """What this connection holds counts for all: the one that goes over their common bound has to go."""
-        held = self._pending_bytes + self._reader.pending
+        held = self._pending_bytes + sum(map(len, self._frames)) + self._reader.pending
         self._owner.held_bytes += held - self._held_bytes
         grown, self._held_bytes = held > self._held_bytes, held
         if grown and self._owner.held_bytes > self._owner.limits.max_total_bytes:
@@ -264,6 +288,7 @@ class Connection(asyncio.BufferedProtocol):
     def _fail(self, header: RequestHeader | None, error: Exception) -> None:
         """What cannot be answered ends the connection, as Kafka does."""
         self._closing = True
+        self._frames.clear()
         self._owner.failed(self, header, error)
         self.abort()
 

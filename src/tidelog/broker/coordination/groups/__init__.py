@@ -5,6 +5,6 @@
 
 from tidelog.broker.coordination.groups.config import GroupConfig
 from tidelog.broker.coordination.groups.coordinator import GroupCoordinator, Outcome
-from tidelog.broker.coordination.groups.environment import Token, Topic, Topics
+from tidelog.broker.coordination.groups.environment import Pace, Token, Topic, Topics
 
-__all__ = ["GroupConfig", "GroupCoordinator", "Outcome", "Token", "Topic", "Topics"]
+__all__ = ["GroupConfig", "GroupCoordinator", "Outcome", "Pace", "Token", "Topic", "Topics"]

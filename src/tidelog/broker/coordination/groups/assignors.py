@@ -49,18 +49,25 @@ def assign_uniformly(
     partition_counts: Mapping[bytes, int],
     current: Mapping[str, Set[Partition]],
 ) -> Target:
-    by_topic = _by_topic(subscribers, partition_counts)
-    shares = _still_valid(subscribers, partition_counts, current)
-    taken = {partition for share in shares.values() for partition in share}
-    free = {
-        topic_id: [(topic_id, p) for p in range(partition_counts[topic_id]) if (topic_id, p) not in taken]
-        for topic_id in by_topic
+    # Whole-set operations wherever possible: a group of a thousand members is assigned anew each time one joins.
+    within = {
+        topic_ids: frozenset(
+            (topic_id, partition) for topic_id in topic_ids for partition in range(partition_counts.get(topic_id, 0))
+        )
+        for topic_ids in {subscriber.topic_ids for subscriber in subscribers.values()}
     }
-    if len({subscriber.topic_ids for subscriber in subscribers.values()}) <= 1:
-        _level_alike(shares, [partition for topic_id in sorted(free) for partition in free[topic_id]])
-    else:
-        _hand_out(shares, by_topic, free)
-        _level(shares, by_topic, current)
+    target: Target = {
+        member_id: within[subscriber.topic_ids].intersection(current.get(member_id, ()))
+        for member_id, subscriber in subscribers.items()
+    }
+    free = frozenset().union(*within.values()).difference(*target.values())
+    if len(within) <= 1:
+        _level_alike(target, sorted(free))
+        return target
+    shares = {member_id: set(share) for member_id, share in target.items()}
+    by_topic = _by_topic(subscribers, partition_counts)
+    _hand_out(shares, by_topic, free)
+    _level(shares, by_topic, current)
     return {member_id: frozenset(share) for member_id, share in shares.items()}
 
 
@@ -77,49 +84,37 @@ def _by_topic(subscribers: Mapping[str, Subscriber], partition_counts: Mapping[b
     return by_topic
 
 
-def _still_valid(
-    subscribers: Mapping[str, Subscriber],
-    partition_counts: Mapping[bytes, int],
-    current: Mapping[str, Set[Partition]],
-) -> dict[str, set[Partition]]:
-    return {
-        member_id: {
-            (topic_id, partition)
-            for topic_id, partition in current.get(member_id, ())
-            if topic_id in subscriber.topic_ids and partition < partition_counts.get(topic_id, 0)
-        }
-        for member_id, subscriber in sorted(subscribers.items())
-    }
-
-
-def _level_alike(shares: dict[str, set[Partition]], free: list[Partition]) -> None:
+def _level_alike(target: Target, free: list[Partition]) -> None:
     """Everyone may own everything: cut whoever has too much, and fill up whoever has too little. The odd partitions
     stay with those who have most, so that nothing moves without need."""
-    if not shares:
+    if not target:
         return
-    least, extra = divmod(len(free) + sum(map(len, shares.values())), len(shares))
-    by_size = sorted(shares, key=lambda member_id: (-len(shares[member_id]), member_id))
-    limits = {member_id: least + (rank < extra) for rank, member_id in enumerate(by_size)}
-    for member_id in by_size:
-        share = shares[member_id]
-        for partition in sorted(share, reverse=True)[: max(len(share) - limits[member_id], 0)]:
-            share.remove(partition)
-            free.append(partition)
+    least, extra = divmod(len(free) + sum(map(len, target.values())), len(target))
+    by_size = sorted(target, key=lambda member_id: (-len(target[member_id]), member_id))
+    for rank, member_id in enumerate(by_size):
+        share, limit = target[member_id], least + (rank < extra)
+        if len(share) > limit:
+            kept = sorted(share)
+            target[member_id] = frozenset(kept[:limit])
+            free += kept[limit:]
     at = 0
-    for member_id in sorted(shares):
-        missing = limits[member_id] - len(shares[member_id])
-        shares[member_id].update(free[at : at + missing])
-        at += missing
+    for rank, member_id in enumerate(by_size):
+        share, limit = target[member_id], least + (rank < extra)
+        if len(share) < limit:
+            end = at + limit - len(share)
+            target[member_id] = share.union(free[at:end])
+            at = end
 
 
-def _hand_out(
-    shares: dict[str, set[Partition]], by_topic: dict[bytes, list[str]], free: dict[bytes, list[Partition]]
-) -> None:
+def _hand_out(shares: dict[str, set[Partition]], by_topic: dict[bytes, list[str]], free: Set[Partition]) -> None:
     """Every free partition goes to its least loaded subscriber; topics with the least choice come first."""
-    for topic_id in sorted(by_topic, key=lambda topic_id: (len(by_topic[topic_id]), topic_id)):
+    free_of: dict[bytes, list[Partition]] = {}
+    for partition in sorted(free):
+        free_of.setdefault(partition[0], []).append(partition)
+    for topic_id in sorted(free_of, key=lambda topic_id: (len(by_topic[topic_id]), topic_id)):
         loads = [(len(shares[member_id]), member_id) for member_id in by_topic[topic_id]]
         heapify(loads)
-        for partition in free[topic_id]:
+        for partition in free_of[topic_id]:
             load, member_id = loads[0]
             shares[member_id].add(partition)
             heapreplace(loads, (load + 1, member_id))

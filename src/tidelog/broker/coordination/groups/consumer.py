@@ -134,7 +134,7 @@ class ConsumerGroup:
         return ConsumerGroupHeartbeatReply(
             member_id=member.member_id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self._env.config.group_consumer_heartbeat_interval_ms,
+            heartbeat_interval_ms=self._env.pace(self.group_id).heartbeat_interval_ms,
             assignment=as_reply(member.assigned) if is_full_request or member.assigned != owned_before else None,
         )
 
@@ -157,14 +157,18 @@ class ConsumerGroup:
             or request.instance_id != member.instance_id
         ):
             return None
-        config = self._env.config
-        self._env.timers.set(member.session, now_ms + config.group_consumer_session_timeout_ms)
+        session_timeout_ms, heartbeat_interval_ms = self._env.pace(self.group_id)
+        self._env.timers.set(member.session, now_ms + session_timeout_ms)
         reply = member.steady_reply
-        if reply is None or reply.member_epoch != member.epoch:
+        if (
+            reply is None
+            or reply.member_epoch != member.epoch
+            or reply.heartbeat_interval_ms != heartbeat_interval_ms
+        ):
             reply = member.steady_reply = ConsumerGroupHeartbeatReply(
                 member_id=member.member_id,
                 member_epoch=member.epoch,
-                heartbeat_interval_ms=config.group_consumer_heartbeat_interval_ms,
+                heartbeat_interval_ms=heartbeat_interval_ms,
             )
         return reply
 
@@ -318,10 +322,10 @@ class ConsumerGroup:
             raise GroupMaxSizeReached(f"{self.group_id} has its {len(self.members)} members")
 
     def renew_session(self, member: ConsumerMember, now_ms: int) -> None:
-        classic = member.classic
-        timeout_ms = (
-            self._env.config.group_consumer_session_timeout_ms if classic is None else classic.session_timeout_ms
-        )
+        if member.classic is None:
+            timeout_ms = self._env.pace(self.group_id).session_timeout_ms
+        else:
+            timeout_ms = member.classic.session_timeout_ms
         self._env.timers.set(member.session, now_ms + timeout_ms)
 
     def lose_patience_later(self, member: ConsumerMember, now_ms: int) -> None:

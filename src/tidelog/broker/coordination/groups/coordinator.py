@@ -46,7 +46,7 @@ from tidelog.broker.coordination.groups.classic import ClassicGroup
 from tidelog.broker.coordination.groups.classic_access import ClassicAccess
 from tidelog.broker.coordination.groups.config import GroupConfig
 from tidelog.broker.coordination.groups.consumer import ConsumerGroup, check_heartbeat
-from tidelog.broker.coordination.groups.environment import GROUP_ROW, Environment, Stamp, Token, Topics
+from tidelog.broker.coordination.groups.environment import GROUP_ROW, Environment, Pace, Stamp, Token, Topics
 from tidelog.broker.coordination.groups.errors import (
     NO_ERROR,
     GroupError,
@@ -169,8 +169,8 @@ class GroupCoordinator:
             self._offsets.commit_ended(outcome.commits_of)
         for change in outcome.changes:
             group_id = self._offsets.apply(change)
-            if group_id is not None and group_id not in self._groups and self._offsets.has(group_id):
-                self._groups[group_id] = ClassicGroup(self._env, group_id, 0)
+            if group_id is not None:
+                self._keep_if_it_has_offsets(group_id)
 
     def failed(self, outcome: Outcome, now_ms: int) -> Outcome:
         """The changes were not stored, as far as anybody knows. Returns what to send instead."""
@@ -178,6 +178,9 @@ class GroupCoordinator:
             self._offsets.commit_ended(outcome.commits_of)
         if outcome.stamps:
             self._env.timers.set(self._retry_timer, now_ms + WRITE_RETRY_MS)
+        for change in outcome.changes:
+            if isinstance(change, Delete) and change.table is OffsetRow:
+                self._keep_if_it_has_offsets(str(change.key[0]))
         return Outcome([(token, reply.not_available()) for token, reply in outcome.replies], [])
 
     def restore(
@@ -197,8 +200,15 @@ class GroupCoordinator:
             self._groups[row.group] = kind.restored(self._env, row, members_of.get(row.group, ()), now_ms)
         for offset in offsets:
             self._offsets.apply(Put(offset))
-            if offset.group not in self._groups:
-                self._groups[offset.group] = ClassicGroup(self._env, offset.group, 0)
+            self._keep_if_it_has_offsets(offset.group)
+
+    def configure(self, group_id: str, pace: Pace | None) -> None:
+        """Gives a group a pace of its own (its configs `consumer.session.timeout.ms` and
+        `consumer.heartbeat.interval.ms`), or with None the usual one. It counts from the next heartbeats on."""
+        if pace is None:
+            self._env.paces.pop(group_id, None)
+        else:
+            self._env.paces[group_id] = pace
 
     def topics_changed(self) -> None:
         """Topics were created, deleted, or have more partitions: groups that subscribe to them get new targets with
@@ -404,12 +414,20 @@ class GroupCoordinator:
             self._env.reply(token, OffsetDeleteReply(refusal.kafka_code))
         return self._outcome((), changes)
 
+    def _keep_if_it_has_offsets(self, group_id: str) -> None:
+        """Offsets make a group, also without a row of its own."""
+        if group_id not in self._groups and self._offsets.has(group_id):
+            self._groups[group_id] = ClassicGroup(self._env, group_id, 0)
+
     def _sweep(self, now_ms: int) -> None:
         """Drops expired offsets, and groups that have neither members nor offsets left."""
         self._env.timers.set(self._sweep_timer, now_ms + self._env.config.offsets_retention_check_interval_ms)
         for group_id, group in list(self._groups.items()):
-            subscribed = group.subscribed_topics()
-            expired = list(self._offsets.expired(group_id, subscribed, group.offsets_expire_from, now_ms))
+            expired: list[OffsetRow] = []
+            if self._offsets.has(group_id):
+                expired += self._offsets.expired(
+                    group_id, group.subscribed_topics(), group.offsets_expire_from, now_ms
+                )
             is_wanted = not group.is_empty or group.is_awaited or self._offsets.is_being_committed(group_id)
             if not is_wanted and len(expired) == self._offsets.count(group_id):
                 self._drop(group_id, now_ms)

@@ -29,6 +29,13 @@ class Topics(Protocol):
     def names(self) -> Iterable[str]: ...
 
 
+class Pace(NamedTuple):
+    """How often members of the consumer protocol are to be heard from, and after what silence they are gone."""
+
+    session_timeout_ms: int
+    heartbeat_interval_ms: int
+
+
 class Stamp(NamedTuple):
     """One state of one row: it is settled by a write only if the row has not changed since."""
 
@@ -76,6 +83,15 @@ class Environment:
     timers: Timers = field(default_factory=Timers)
     ledger: Ledger = field(default_factory=Ledger)
     replies: list[tuple[Token, Reply]] = field(default_factory=list)
+    paces: dict[str, Pace] = field(default_factory=dict)  # of groups that have a pace of their own
+    usual_pace: Pace = field(init=False)
+
+    def __post_init__(self) -> None:
+        config = self.config
+        self.usual_pace = Pace(config.group_consumer_session_timeout_ms, config.group_consumer_heartbeat_interval_ms)
+
+    def pace(self, group_id: str) -> Pace:
+        return self.paces.get(group_id, self.usual_pace)
 
     def reply(self, token: Token, reply: Reply) -> None:
         self.replies.append((token, reply))

@@ -7,6 +7,7 @@ Without a data directory it lives in a temporary one that goes with it.
 """
 
 import asyncio
+import contextlib
 import tempfile
 import threading
 from collections.abc import Mapping
@@ -28,26 +29,19 @@ class EmbeddedBroker:
     def __init__(self, data_dir: str | None = None, *, port: int = 0, kafka: Mapping[str, str] | None = None) -> None:
         """`kafka` are broker configs by their Kafka names; port 0 takes any that is free."""
         self._temporary = None if data_dir is not None else tempfile.TemporaryDirectory(prefix="tidelog-")
-        self.data_dir = data_dir if self._temporary is None else self._temporary.name
-        self._node = Node(
-            NodeSettings(
-                data_dir=self.data_dir or "",
-                listeners=(Listener("127.0.0.1", port),),
-                storage=StorageSettings(tail_cache_bytes=16 << 20),
-                shutdown_grace_ms=500,
-                kafka=dict(kafka or {}),
-            )
-        )
+        self.data_dir = data_dir or (self._temporary.name if self._temporary is not None else "")
         self._loop = asyncio.new_event_loop()
         self._stopping = asyncio.Event()
         self._started = threading.Event()
         self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="tidelog-broker", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(port, dict(kafka or {})), name="tidelog-broker", daemon=True
+        )
         self._thread.start()
         if not self._started.wait(_START_SECONDS):
             raise TidelogError("the embedded broker did not start in time")
         if self._failure is not None:
-            self._thread.join()
+            self.stop()
             raise self._failure
 
     @property
@@ -63,9 +57,9 @@ class EmbeddedBroker:
 
     def stop(self) -> None:
         """Answer what was asked, make everything durable, let go. Stopping twice is fine."""
-        if self._thread.is_alive():
+        with contextlib.suppress(RuntimeError):  # the loop is closed already
             self._loop.call_soon_threadsafe(self._stopping.set)
-            self._thread.join()
+        self._thread.join()
         if self._temporary is not None:
             self._temporary.cleanup()
 
@@ -77,19 +71,26 @@ class EmbeddedBroker:
     ) -> None:
         self.stop()
 
-    def _run(self) -> None:
+    def _run(self, port: int, kafka: Mapping[str, str]) -> None:
         try:
-            self._loop.run_until_complete(self._serve())
-        finally:
-            self._loop.close()
-
-    async def _serve(self) -> None:
-        try:
-            await self._node.start()
+            self._loop.run_until_complete(self._serve(port, kafka))
         except BaseException as error:
             self._failure = error
+        finally:
+            self._loop.close()
             self._started.set()
-            return
+
+    async def _serve(self, port: int, kafka: Mapping[str, str]) -> None:
+        self._node = Node(
+            NodeSettings(
+                data_dir=self.data_dir,
+                listeners=(Listener("127.0.0.1", port),),
+                storage=StorageSettings(tail_cache_bytes=16 << 20),
+                shutdown_grace_ms=500,
+                kafka=kafka,
+            )
+        )
+        await self._node.start()
         self._started.set()
         await self._stopping.wait()
         await self._node.stop()

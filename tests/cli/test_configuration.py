@@ -1,0 +1,110 @@
+"""Settings: where they come from, which one wins, and that all problems are shown together."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tidelog.cli.configuration import load
+from tidelog.errors import InvalidSettings
+from tidelog.settings import Listener
+
+
+def problems_of(file: str | None = None, flags: dict[str, Any] | None = None, **environment: str) -> list[str]:
+    with pytest.raises(InvalidSettings) as caught:
+        load(file, flags or {}, environment)
+    return caught.value.problems
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_without_anything_the_defaults_are_in_force() -> None:
+    configuration = load(None, {}, {})
+    assert configuration.node.data_dir == "tidelog-data"
+    assert configuration.node.listeners == (Listener("127.0.0.1", 9092),)
+    assert {given.source for given in configuration.given.values()} == {"default"}
+
+
+def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "some.toml"
+    file.write_text('data-dir = "from-file"\nnode-id = 1\nmax-connections = 10\n')
+    configuration = load(
+        str(file), {"data-dir": "from-flag"}, {"TIDELOG_DATA_DIR": "from-env", "TIDELOG_NODE_ID": "2"}
+    )
+    assert configuration.node.data_dir == "from-flag"
+    assert configuration.node.node_id == 2
+    assert configuration.node.max_connections == 10
+    assert [configuration.given[name].source for name in ("data-dir", "node-id", "max-connections", "upkeep-ms")] == [
+        "flag",
+        "TIDELOG_NODE_ID",
+        str(file),
+        "default",
+    ]
+
+
+def test_tidelog_toml_in_the_current_directory_is_read(tmp_path: Path) -> None:
+    (tmp_path / "tidelog.toml").write_text("node-id = 5\n")
+    assert load(None, {}, {}).node.node_id == 5
+
+
+def test_kafka_configs_come_from_all_three_places(tmp_path: Path) -> None:
+    file = tmp_path / "k.toml"
+    file.write_text('[kafka]\n"log.retention.ms" = 1000\nnum.partitions = 3\nauto.create.topics.enable = false\n')
+    configuration = load(
+        str(file), {"kafka.log.segment.bytes": "1048576"}, {"TIDELOG_KAFKA_MESSAGE_MAX_BYTES": "2000000"}
+    )
+    assert configuration.node.kafka == {
+        "log.retention.ms": "1000",
+        "num.partitions": "3",
+        "auto.create.topics.enable": "false",
+        "message.max.bytes": "2000000",
+        "log.segment.bytes": "1048576",
+    }
+
+
+def test_listeners_may_advertise_another_address() -> None:
+    configuration = load(
+        None, {"listeners": "127.0.0.1:9092, [::1]:9093=broker.example:19093", "allow-anonymous": "true"}, {}
+    )
+    assert configuration.node.listeners == (
+        Listener("127.0.0.1", 9092),
+        Listener("::1", 9093, "broker.example", 19093),
+    )
+
+
+def test_all_problems_are_shown_together_unknown_names_included(tmp_path: Path) -> None:
+    file = tmp_path / "bad.toml"
+    file.write_text(
+        'data-dri = "x"\nnode-id = "many"\nlisteners = ["here"]\nlog-level = "loud"\n[kafka]\n"num.partition" = 1\n'
+    )
+    problems = problems_of(str(file))
+    assert len(problems) == 5
+    text = "\n".join(problems)
+    assert "unknown setting 'data-dri'" in text
+    assert "did you mean data-dir?" in text
+    assert "node-id must be a whole number, not 'many'" in text
+    assert "listeners must be HOST:PORT" in text
+    assert "log-level must be debug or info or warning or error" in text
+    assert "num.partition" in text
+
+
+def test_listening_beyond_loopback_needs_a_plain_word() -> None:
+    (problem,) = problems_of(flags={"listeners": "0.0.0.0:9092"})
+    assert "reachable from other machines" in problem
+    assert "allow-anonymous" in problem
+    assert load(None, {"listeners": "0.0.0.0:9092", "allow-anonymous": "true"}, {}).node.allow_anonymous
+
+
+@pytest.mark.parametrize(("content", "problem"), [("not toml [", "not valid TOML"), ("kafka = 3", "must be a table")])
+def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, content: str, problem: str) -> None:
+    file = tmp_path / "x.toml"
+    file.write_text(content)
+    assert any(problem in each and "x.toml" in each for each in problems_of(str(file)))
+    assert problems_of("missing.toml") == ["there is no settings file missing.toml"]
+
+
+def test_numbers_out_of_range_are_refused() -> None:
+    assert len(problems_of(flags={"max-connections": "0", "upkeep-ms": "1", "tail-cache-bytes": "-1"})) >= 1
