@@ -2,8 +2,8 @@
 
 In a block of the language console or bash, lines with a prompt are commands and what follows them is their output, in
 which `...` stands for anything; without prompts every line is a command. A make target must exist; it is not run,
-because this test is part of one. A block that must not be run says why, in a comment above it:
-<!-- not run: reason -->
+because this test is part of one. The broker that `make run` would start runs beside them, on a port of its own.
+Python is run, too. A block that must not be run says why, in a comment above it: <!-- not run: reason -->
 """
 
 import os
@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+
+from tidelog.embedding import EmbeddedBroker
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -53,10 +55,21 @@ def _examples_of(lines: list[str]) -> Iterator[Example]:
         command, output = line.removeprefix(_PROMPT), []
 
 
-def test_the_commands_of_the_readme_do_what_it_says(tmp_path: Path) -> None:
+@pytest.fixture
+def broker() -> Iterator[EmbeddedBroker]:
+    with EmbeddedBroker() as broker:
+        yield broker
+
+
+def test_the_commands_of_the_readme_do_what_it_says(tmp_path: Path, broker: EmbeddedBroker) -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     binaries = os.path.dirname(sys.executable)
-    environment = {**os.environ, "PATH": f"{binaries}:{os.environ['PATH']}", "PYTHONUTF8": "1"}
+    environment = {
+        **os.environ,
+        "PATH": f"{binaries}:{os.environ['PATH']}",
+        "PYTHONUTF8": "1",
+        "TIDELOG_BOOTSTRAP": broker.bootstrap_servers,
+    }
     ran = 0
     for command, expected in examples():
         make = re.match(r"make +([a-z-]+)", command)
@@ -74,6 +87,15 @@ def test_the_commands_of_the_readme_do_what_it_says(tmp_path: Path) -> None:
             )
         ran += 1
     assert ran > 5
+
+
+def test_the_python_of_the_readme_runs(tmp_path: Path) -> None:
+    (program,) = re.findall(r"^```python\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, encoding="utf-8", check=False, timeout=60
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "0 b'user-1' b'hello'\n"
 
 
 def matches(expected: str, actual: str) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from tests.client.fake_groups import FakeGroups
 from tidelog.client import AsyncClient, ClientOptions
 from tidelog.model import LeaderEpoch
-from tidelog.records.batch import iterate, place, read_produced
+from tidelog.records.batch import BatchHeader, iterate, place, read_produced
 from tidelog.records.record import Record, decode
 from tidelog.wire.apis import BY_NAME
 from tidelog.wire.envelope import RequestHeader, decode_request_body, decode_request_header, encode_response
@@ -58,6 +58,13 @@ async def drop_before(answer: Answer, request: Struct) -> Reply:
 async def drop_after(answer: Answer, request: Struct) -> Reply:
     """Do what was asked, and hang up without saying so."""
     await answer()
+    return Reply(b"", hang_up=True)
+
+
+async def linger_and_drop(answer: Answer, request: Struct) -> Reply:
+    """As `drop_after`, but not before some milliseconds have passed."""
+    await answer()
+    await asyncio.sleep(0.01)
     return Reply(b"", hang_up=True)
 
 
@@ -121,7 +128,7 @@ class Partition:
 
     @property
     def end(self) -> int:
-        return next(iterate(self.batches[-1])).header.next_offset if self.batches else self.start
+        return _header_of(self.batches[-1]).next_offset if self.batches else self.start
 
     def append(self, data: bytes | bytearray | memoryview) -> tuple[int, int]:
         batch = bytearray(data)
@@ -139,10 +146,14 @@ class Partition:
         return 0, offset
 
     def read_from(self, offset: int) -> bytes:
-        return b"".join(batch for batch in self.batches if next(iterate(batch)).header.last_offset >= offset)
+        return b"".join(batch for batch in self.batches if _header_of(batch).last_offset >= offset)
 
     def records(self) -> list[Record]:
         return [record for batch in self.batches for view in iterate(batch) for record in decode(view)]
+
+
+def _header_of(batch: bytearray) -> BatchHeader:
+    return next(iterate(batch, verify=False)).header
 
 
 class Topic:
@@ -408,13 +419,11 @@ class FakeNode:
                 code, partition = self._own(request, topic.name, bytes(16), row.partition_index)
                 offset, timestamp = -1, -1
                 if partition is not None:
-                    later = [record for record in partition.records() if record.timestamp >= row.timestamp]
-                    if row.timestamp == -2:
-                        offset = partition.start
-                    elif row.timestamp == -1:
-                        offset = partition.end
-                    elif later:
-                        offset, timestamp = later[0].offset, later[0].timestamp
+                    if row.timestamp < 0:
+                        offset = partition.end if row.timestamp == -1 else partition.start
+                    else:
+                        later = (record for record in partition.records() if record.timestamp >= row.timestamp)
+                        offset, timestamp = next(((found.offset, found.timestamp) for found in later), (-1, -1))
                 answer.partitions.append(
                     list_offsets.ListOffsetsPartitionResponse(
                         partition_index=row.partition_index, error_code=code, offset=offset, timestamp=timestamp

@@ -5,7 +5,16 @@ import warnings
 
 import pytest
 
-from tests.client.fake_broker import FakeCluster, after, against_a_fake, cut_short, drop_after, drop_before, refuse
+from tests.client.fake_broker import (
+    FakeCluster,
+    after,
+    against_a_fake,
+    cut_short,
+    drop_after,
+    drop_before,
+    linger_and_drop,
+    refuse,
+)
 from tidelog.client import (
     AsyncClient,
     BrokerError,
@@ -153,11 +162,10 @@ async def test_after_a_batch_of_unknown_fate_the_producer_takes_a_new_identity(
 ) -> None:
     cluster.create("t")
     async with client.producer(ProducerOptions(linger_ms=0, delivery_timeout_ms=1)) as producer:
-        cluster.fail("Produce", drop_after)
+        cluster.fail("Produce", linger_and_drop)
         receipt = await producer.send("t", "perhaps")
         with pytest.raises(ConnectionLost):
             await receipt
-        await asyncio.sleep(0.01)
         await (await producer.send("t", "surely"))
     assert cluster.values("t") == [b"perhaps", b"surely"]
     assert len(cluster.asked("InitProducerId")) == 2
@@ -256,6 +264,8 @@ async def test_ready_batches_are_sent_as_they_are(cluster: FakeCluster, client: 
     assert await client.produce_batches(TopicPartition("t", 0), batch) == 0
     assert await client.produce_batches(TopicPartition("t", 0), batch, acks=1) == 2
     assert await client.produce_batches(TopicPartition("t", 0), batch, acks=0) == -1
+    while cluster.partition("t").end < 6:
+        await cluster.changed.wait()
     cluster.fail("Produce", drop_after)
     with pytest.raises(ConnectionLost):
         await client.produce_batches(TopicPartition("t", 0), batch)

@@ -1,6 +1,7 @@
 """When a fetch is answered, and with how much."""
 
 import time
+from collections.abc import Iterator
 
 import pytest
 
@@ -21,14 +22,14 @@ from tidelog.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopi
 
 OFFSET_OUT_OF_RANGE = 1
 UNKNOWN_TOPIC_OR_PARTITION = 3
-FENCED_LEADER_EPOCH = 74
-UNKNOWN_LEADER_EPOCH = 76
+UNKNOWN_LEADER_EPOCH = 75
 UNKNOWN_TOPIC_ID = 100
 
 
 @pytest.fixture
-def other(broker: BrokerProcess) -> RawClient:
-    return RawClient(broker.port)
+def other(broker: BrokerProcess) -> Iterator[RawClient]:
+    with RawClient(broker.port) as connected:
+        yield connected
 
 
 def test_without_data_it_waits_for_max_wait(client: RawClient, topic: str) -> None:
@@ -48,10 +49,24 @@ def test_without_a_minimum_or_patience_it_is_answered_at_once(
 
 
 def test_it_is_answered_as_soon_as_data_comes(client: RawClient, other: RawClient, topic: str) -> None:
+    """Also when both arrive in the same moment, so that the data comes before the wait has begun."""
     began = time.monotonic()
-    client.send("Fetch", 12, fetch_request(topic, {0: 0}, max_wait_ms=8000, min_bytes=1))
-    other.produce(topic, b"value")
-    assert values_of(partitions_of(client.reply())[0]) == [b"value"]
+    for offset in range(100):
+        client.send("Fetch", 12, fetch_request(topic, {0: offset}, max_wait_ms=8000, min_bytes=1))
+        other.send("Produce", 9, produce_request(topic, batch(b"value", timestamp=-1)))
+        assert values_of(partitions_of(client.reply())[0]) == [b"value"]
+        other.reply()
+    assert time.monotonic() - began < 7
+
+
+def test_a_minimum_above_the_maximum_is_not_waited_for(client: RawClient, topic: str) -> None:
+    for _ in range(5):
+        client.produce(topic, b"x" * 1000)
+    began = time.monotonic()
+    response = client.ask(
+        "Fetch", 12, fetch_request(topic, {0: 0}, max_wait_ms=8000, min_bytes=1 << 30, max_bytes=1000)
+    )
+    assert len(values_of(partitions_of(response)[0])) == 1
     assert time.monotonic() - began < 4
 
 
@@ -208,4 +223,4 @@ def test_stored_batches_carry_their_offsets_and_the_leader_epoch(client: RawClie
     assert client.reply().responses[0].partition_responses[0].base_offset == 2
     views = list(iterate(bytes(client.fetch(topic).records or b"")))  # type: ignore[arg-type]
     assert [view.header.base_offset for view in views] == [0, 2]
-    assert {view.header.partition_leader_epoch for view in views} == {0}
+    assert {view.header.leader_epoch for view in views} == {0}

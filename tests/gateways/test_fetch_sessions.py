@@ -30,7 +30,12 @@ def ask(
     max_wait_ms: int = 0,
 ) -> FetchResponse:
     request = fetch_request(
-        topic, offsets, session_id=id_, session_epoch=epoch, min_bytes=1 if max_wait_ms else 0, max_wait_ms=max_wait_ms
+        topic,
+        offsets,
+        session_id=id_,
+        session_epoch=epoch,
+        min_bytes=1 if max_wait_ms else 0,
+        max_wait_ms=max_wait_ms,
     )
     request.forgotten_topics_data = [ForgottenTopic(topic, partitions=forget)] if forget else []
     response: FetchResponse = client.ask("Fetch", 12, request)

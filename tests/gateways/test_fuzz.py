@@ -58,7 +58,7 @@ def test_mutated_frames_hurt_only_their_own_connection(fuzzed: BrokerProcess, se
         topic = unique("topic")
         steady.create_topic(topic)
         frames = valid_frames(steady, topic, rng)
-        for number in range(1500):
+        for number in range(4000):
             with RawClient(fuzzed.port) as hostile:
                 mutated = bytearray(rng.choice(frames))
                 for _ in range(rng.randint(1, 4)):
@@ -96,7 +96,7 @@ def test_random_requests_of_every_api_and_version_are_answered(fuzzed: BrokerPro
         api = BY_NAME[api_name(case)]
         if api.name in ("JoinGroup", "SyncGroup"):
             continue  # they may wait for others for as long as they say
-        for _ in range(3):
+        for _ in range(8):
             message = random_message(case, rng, 2)
             if api.name == "Fetch":
                 message.max_wait_ms = rng.choice((-1, 0, 5))

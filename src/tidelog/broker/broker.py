@@ -44,6 +44,7 @@ class Broker:
         self.groups = groups
         self.producer_ids = producer_ids
         self.metadata = metadata
+        self.fetch_max_bytes = self.config.number("fetch.max.bytes")
         self._partitions: dict[str, list[Partition | TidelogError]] = {}
         topics.listen(self)
 

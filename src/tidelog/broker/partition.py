@@ -29,9 +29,12 @@ class FetchWait:
 
     __slots__ = ("_missing", "future")
 
-    def __init__(self, missing_bytes: int) -> None:
-        self._missing = missing_bytes
+    def __init__(self) -> None:
+        self._missing = 0
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def need(self, missing_bytes: int) -> None:
+        self._missing = missing_bytes
 
     def arrived(self, size: int) -> None:
         self._missing -= size

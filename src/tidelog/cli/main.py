@@ -21,9 +21,15 @@ FAILED, INTERRUPTED = 1, 130
 
 # name: (module, attribute, what the help says), so that neither `--help` nor another command imports it.
 _COMMANDS = {
+    "cluster": ("tidelog.cli.cluster", "group", "Show the cluster and its brokers."),
+    "completion": ("tidelog.cli.completion", "command", "Print what makes your shell complete tidelog's commands."),
     "config": ("tidelog.cli.serve", "config", "Show a broker's settings and where they come from."),
+    "consume": ("tidelog.cli.consume", "command", "Read records from a topic."),
+    "group": ("tidelog.cli.group", "group", "List, describe, seek and delete consumer groups."),
     "log": ("tidelog.cli.log", "group", "Look into, verify and repair logs on disk."),
+    "produce": ("tidelog.cli.produce", "command", "Write lines to a topic."),
     "serve": ("tidelog.cli.serve", "serve", "Run a broker."),
+    "topic": ("tidelog.cli.topic", "group", "Create, list, describe, alter and delete topics."),
 }
 
 

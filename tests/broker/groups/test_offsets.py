@@ -181,6 +181,16 @@ def test_offsets_of_deleted_topics_go() -> None:
     assert world.committed("g", "t").offset == -1
 
 
+def test_an_offset_on_its_way_goes_with_its_topic() -> None:
+    world = World()
+    world.hold_writes()
+    world.send(OffsetCommit("g", (CommittedTopic("t", (CommittedPartition(0, 2),)),)))
+    world.topics.delete("t")
+    world.carry_out(world.coordinator.topics_deleted(["t"]))
+    world.release()
+    assert (world.rows, world.committed("g").offset) == ({}, -1)
+
+
 def test_groups_without_members_are_deleted_with_their_offsets() -> None:
     world = World()
     settle(a := Member(world, "a"))

@@ -2,7 +2,7 @@
 
 How the shell drives it, on one thread:
 
-    outcome = coordinator.handle(request, token, now_ms)     # or .tick(now_ms), .topics_changed(...), ...
+    outcome = coordinator.handle(request, token, now_ms)     # or .tick(now_ms), .topics_deleted(names)
     if outcome.changes:
         try:
             await store.write(outcome.changes)
@@ -218,7 +218,8 @@ class GroupCoordinator:
                 group.topics_may_have_changed = True
 
     def topics_deleted(self, names: Iterable[str]) -> Outcome:
-        """These topics are gone: their offsets go too. Members learn of it by `topics_changed`."""
+        """These topics are gone: their offsets go too. Includes `topics_changed`."""
+        self.topics_changed()
         return self._outcome((), self._offsets.delete_topics(frozenset(names)))
 
     # Membership

@@ -183,11 +183,12 @@ class Offsets:
         return tuple(results), changes
 
     def delete_topics(self, names: frozenset[str]) -> list[Change]:
+        """Also for groups with a commit on its way: what it brings is not known here yet."""
         return [
             Delete(OffsetRow, (group_id, name))
-            for group_id, topics in self._rows.items()
-            for name in topics
-            if name in names
+            for group_id in self._rows.keys() | self._in_flight.keys()
+            for name in names
+            if group_id in self._in_flight or name in self._rows[group_id]
         ]
 
     def expired(

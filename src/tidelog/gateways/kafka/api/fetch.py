@@ -12,7 +12,7 @@ import os
 from collections.abc import Awaitable, Iterable
 
 from tidelog.broker.broker import Broker
-from tidelog.broker.partition import LEADER_EPOCH, FetchWait, Partition
+from tidelog.broker.partition import LEADER_EPOCH, FetchWait
 from tidelog.errors import StorageError, TidelogError
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of, code_of, context_of, now_ms
@@ -81,19 +81,28 @@ def handle(request: Request, message: FetchRequest) -> FetchResponse | Awaitable
     except SessionError as error:
         return FetchResponse(error_code=error.code)
     found, size, failed = _read(broker, session.targets(), message)
-    if size >= message.min_bytes or failed or message.max_wait_ms <= 0:
+    if failed or message.max_wait_ms <= 0 or size >= _enough(broker, message):
         return _response(session, found)
-    partitions = [partition for target, _ in found if (partition := broker.find(target.topic, target.index))]
-    return _later(broker, session, message, partitions, message.min_bytes - size)
+    return _later(broker, session, message)
 
 
-async def _later(
-    broker: Broker, session: FetchSession, message: FetchRequest, partitions: list[Partition], missing: int
-) -> FetchResponse:
-    wait = FetchWait(missing)
+def _enough(broker: Broker, message: FetchRequest) -> int:
+    return min(message.min_bytes, message.max_bytes, broker.fetch_max_bytes)
+
+
+async def _later(broker: Broker, session: FetchSession, message: FetchRequest) -> FetchResponse:
+    wait = FetchWait()
+    targets = session.targets()
+    partitions = [partition for target in targets if (partition := broker.find(target.topic, target.index))]
     for partition in partitions:
         partition.add_wait(wait)
     try:
+        # Once more: something may have come between the request's arrival and the beginning of this task.
+        found, size, failed = _read(broker, targets, message)
+        missing = _enough(broker, message) - size
+        if missing <= 0 or failed:
+            return _response(session, found)
+        wait.need(missing)
         await asyncio.wait([wait.future], timeout=min(message.max_wait_ms, MAX_WAIT_MS) / 1000)
     finally:
         for partition in partitions:
@@ -105,7 +114,7 @@ async def _later(
 def _read(broker: Broker, targets: Iterable[FetchTarget], message: FetchRequest) -> tuple[Found, int, bool]:
     """Every partition's data within the limits; how many bytes, and whether any partition has an error."""
     committed = message.isolation_level == READ_COMMITTED
-    room = message.max_bytes
+    room = min(message.max_bytes, broker.fetch_max_bytes)
     found: Found = []
     total, failed = 0, False
     for target in targets:
