@@ -11,25 +11,27 @@ import pytest
 import structlog
 from hypothesis import given, settings
 
-from tidelog.broker.configs import (
-    ALL_BROKERS,
+from tidelog.broker.config_table import (
     BROKER_CONFIGS,
     NEVER,
     TOPIC_CONFIGS,
+    ConfigType,
+    Definition,
+    InvalidConfig,
+    rendered,
+)
+from tidelog.broker.configs import (
+    ALL_BROKERS,
     Alter,
     Alteration,
     BrokerConfig,
     ConfigEntry,
     ConfigSource,
     ConfigSynonym,
-    ConfigType,
-    Definition,
     Edit,
-    InvalidConfig,
     Operation,
     Replace,
     edited,
-    rendered,
 )
 from tidelog.errors import InvalidInput, InvalidSettings, TidelogError
 from tidelog.metadata.rows import ConfigRow

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 import structlog
 
-from tidelog.broker.configs import Alter, Alteration, BrokerConfig, ConfigSource, InvalidConfig, Operation, Replace
+from tidelog.broker.config_table import InvalidConfig
+from tidelog.broker.configs import Alter, Alteration, BrokerConfig, ConfigSource, Operation, Replace
 from tidelog.broker.topics import (
     NewTopic,
     PolicyViolation,

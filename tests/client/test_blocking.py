@@ -11,12 +11,12 @@ import pytest
 import tidelog
 from tests.support.brokers import unique
 from tidelog.client import (
-    BlockingStream,
     BrokerError,
     Client,
     ClientClosed,
     DeliveryFailed,
     FetchOptions,
+    GroupOptions,
     ProducerOptions,
     Unreachable,
     connect,
@@ -86,9 +86,13 @@ def test_threads_may_share_a_producer_with_a_small_buffer(client: Client, topic:
 
 
 def test_a_block_that_fails_sends_no_more(client: Client, topic: str) -> None:
-    with pytest.raises(ZeroDivisionError), client.producer(ProducerOptions(linger_ms=10_000)) as producer:
-        producer.send(topic, "x")
-        raise ZeroDivisionError
+    def fail() -> None:
+        with client.producer(ProducerOptions(linger_ms=10_000)) as producer:
+            producer.send(topic, "x")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert list(client.consume(topic, follow=False)) == []
 
 
@@ -130,27 +134,28 @@ def test_a_group_goes_on_where_it_was(client: Client, topic: str) -> None:
 
 def test_two_members_of_one_process_share_a_topic(client: Client, bootstrap: str, topic: str) -> None:
     group = unique("g")
-    with connect(bootstrap) as other, other.consume(topic, group=group) as second:
-        working = threading.Thread(target=lambda: _until_closed(second))
-        with client.consume(topic, group=group) as first:
-            first.poll(0.1)
-            working.start()
+    done = threading.Event()
+    options = GroupOptions(heartbeat_ms=20)
+
+    def work() -> None:
+        with connect(bootstrap) as other, other.consume(topic, group=group, group_options=options) as stream:
+            while not done.is_set():
+                stream.poll(0.02)
+
+    with client.consume(topic, group=group, group_options=options) as first:
+        first.poll(0.1)
+        working = threading.Thread(target=work)
+        working.start()
+        try:
             deadline = time.monotonic() + 15
             while len(members := client.group(group).members) != 2 or not all(m.partitions for m in members):
                 assert time.monotonic() < deadline
-                first.poll(0.05)
-            assert sorted(len(member.partitions) for member in members) == [1, 2]
-        other.close()
-        working.join(15)
+                first.poll(0.02)
+        finally:
+            done.set()
+            working.join(15)
+    assert sorted(len(member.partitions) for member in members) == [1, 2]
     assert not working.is_alive()
-
-
-def _until_closed(stream: BlockingStream) -> None:
-    try:
-        for _ in stream:
-            pass
-    except ClientClosed:
-        pass
 
 
 def test_topics_and_records_are_administered(client: Client, topic: str) -> None:

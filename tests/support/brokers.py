@@ -19,7 +19,12 @@ START_SECONDS = 20.0
 STOP_SECONDS = 4.0
 
 # What makes tests fast: members may give up early, and retention does not wait.
-TEST_SETTINGS = {"kafka.group.min.session.timeout.ms": "100", "upkeep-ms": "200"}
+TEST_SETTINGS = {
+    "kafka.group.min.session.timeout.ms": "100",
+    "kafka.group.consumer.heartbeat.interval.ms": "200",
+    "kafka.group.consumer.session.timeout.ms": "2000",
+    "upkeep-ms": "200",
+}
 
 
 class BrokerProcess:

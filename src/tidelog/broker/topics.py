@@ -23,13 +23,12 @@ from uuid import uuid4
 
 import structlog
 
+from tidelog.broker.config_table import TOPIC_CONFIGS, InvalidConfig
 from tidelog.broker.configs import (
     TOPIC,
-    TOPIC_CONFIGS,
     BrokerConfig,
     ConfigEntry,
     Edit,
-    InvalidConfig,
     Replace,
     TopicConfig,
     edited,

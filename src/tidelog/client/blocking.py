@@ -12,6 +12,7 @@ import asyncio
 import threading
 import weakref
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from itertools import islice
 from types import TracebackType
@@ -20,6 +21,7 @@ from typing import Any, TypeVar
 from tidelog.client.accumulator import Delivered, Receipt, memory_of
 from tidelog.client.admin import ClusterInfo, ConfigEntry, PartitionInfo, TopicInfo
 from tidelog.client.asynchronous import AsyncClient
+from tidelog.client.cluster import Cluster
 from tidelog.client.consumer import ConsumedRecord, Source, records_of
 from tidelog.client.content import AnyHeaders, Content, Moment
 from tidelog.client.errors import ClientClosed
@@ -33,6 +35,7 @@ from tidelog.client.options import (
     FetchOptions,
     GroupOptions,
     ProducerOptions,
+    parse_bootstrap,
 )
 from tidelog.client.producer import Producer, prepare
 from tidelog.model import Offset, TimestampMs, TopicPartition
@@ -53,50 +56,65 @@ class LoopThread:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=_run_loop, args=(self._loop,), name="tidelog client", daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, name="tidelog client", daemon=True)
         self._thread.start()
-        self._stop = weakref.finalize(self, _stop_loop, self._loop, self._thread)
+        self._is_stopped = False
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Its result. An interrupt of the waiting thread (Ctrl-C) cancels it."""
-        if not self._stop.alive:
+        if self._is_stopped:
             work.close()
             raise ClientClosed("the client is closed")
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
+        except CancelledError:
+            raise ClientClosed("the client was closed meanwhile") from None
         except BaseException:
             future.cancel()
             raise
 
-    def stop(self) -> None:
-        self._stop()
+    def stop(self, last: Coroutine[Any, Any, None]) -> None:
+        """Do this as the last thing, and end. Also from the thread itself, where the garbage collector may run."""
+        if self._is_stopped:
+            last.close()
+            return
+        self._is_stopped = True
+
+        async def end() -> None:
+            try:
+                await last
+            finally:
+                self._loop.stop()
+
+        asyncio.run_coroutine_threadsafe(end(), self._loop)
+        if threading.current_thread() is not self._thread:
+            self._thread.join()
+
+    def _run_loop(self) -> None:
+        loop = self._loop
+        asyncio.set_event_loop(loop)
+        loop.run_forever()
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.close()
 
 
-def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
-    asyncio.set_event_loop(loop)
-    loop.run_forever()
-    left = asyncio.all_tasks(loop)
-    for task in left:
-        task.cancel()
-    loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
-    loop.run_until_complete(loop.shutdown_asyncgens())
-    loop.close()
-
-
-def _stop_loop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    with suppress(RuntimeError):  # the loop is closed already
-        loop.call_soon_threadsafe(loop.stop)
-    thread.join()
+def _stop(thread: LoopThread, client: AsyncClient) -> None:
+    thread.stop(client.cluster.close())
 
 
 class BlockingProducer:
     """`with client.producer() as producer: producer.send("orders", b"...")`; the end of the block delivers all."""
 
-    def __init__(self, thread: LoopThread, producer: Producer, client: AsyncClient) -> None:
+    def __init__(self, client: "Client", thread: LoopThread, producer: Producer, cluster: Cluster) -> None:
+        self._client = client  # a client that nobody holds any more ends
         self._thread = thread
         self._producer = producer
-        self._cluster = client.cluster
+        self._cluster = cluster
 
     def send(
         self,
@@ -132,7 +150,8 @@ class BlockingProducer:
         self._thread.run(self._producer.flush())
 
     def close(self, *, flush: bool = True) -> None:
-        self._thread.run(self._producer.close(flush=flush))
+        with suppress(ClientClosed):  # then the client has closed it
+            self._thread.run(self._producer.close(flush=flush))
 
     def __enter__(self) -> "BlockingProducer":
         return self
@@ -144,7 +163,8 @@ class BlockingProducer:
 class BlockingStream(Iterator[ConsumedRecord]):
     """An iterator of records. `close` it, or use it as a context; in a group that commits and leaves."""
 
-    def __init__(self, thread: LoopThread, source: Source, limit: int | None) -> None:
+    def __init__(self, client: "Client", thread: LoopThread, source: Source, limit: int | None) -> None:
+        self._client = client  # a client that nobody holds any more ends
         self._thread = thread
         self._source = source
         self._left = limit
@@ -202,7 +222,8 @@ class BlockingStream(Iterator[ConsumedRecord]):
         self._thread.run(self._source.commit())
 
     def close(self) -> None:
-        self._thread.run(self._source.close())
+        with suppress(ClientClosed):  # then the client has closed it
+            self._thread.run(self._source.close())
 
     def __enter__(self) -> "BlockingStream":
         return self
@@ -215,11 +236,14 @@ class Client:
     """Made by `tidelog.connect`. Close it, or use it as a context."""
 
     def __init__(self, bootstrap: str = DEFAULT_BOOTSTRAP, options: ClientOptions | None = None) -> None:
+        parse_bootstrap(bootstrap)  # before there is a thread that would have to be stopped
         self._thread = LoopThread()
+        self._client = self._thread.run(_made(bootstrap, options))
+        self._stop = weakref.finalize(self, _stop, self._thread, self._client)
         try:
-            self._client = self._thread.run(_opened(bootstrap, options))
+            self._thread.run(self._client.cluster.start())
         except BaseException:
-            self._thread.stop()
+            self._stop()
             raise
 
     def __enter__(self) -> "Client":
@@ -236,7 +260,7 @@ class Client:
             with suppress(ClientClosed):
                 self._thread.run(self._client.close())
         finally:
-            self._thread.stop()
+            self._stop()
 
     # --- producing ------------------------------------------------------------------------------------------------
 
@@ -263,7 +287,7 @@ class Client:
         async def made() -> Producer:
             return self._client.producer(options)
 
-        return BlockingProducer(self._thread, self._thread.run(made()), self._client)
+        return BlockingProducer(self, self._thread, self._thread.run(made()), self._client.cluster)
 
     # --- consuming ------------------------------------------------------------------------------------------------
 
@@ -296,7 +320,7 @@ class Client:
                 group_options=group_options,
             )
         )
-        return BlockingStream(self._thread, source, limit)
+        return BlockingStream(self, self._thread, source, limit)
 
     # --- topics and records ---------------------------------------------------------------------------------------
 
@@ -386,5 +410,5 @@ class Client:
         return self._thread.run(self._client.admin.cluster_info())
 
 
-async def _opened(bootstrap: str, options: ClientOptions | None) -> AsyncClient:
-    return await AsyncClient(bootstrap, options).__aenter__()
+async def _made(bootstrap: str, options: ClientOptions | None) -> AsyncClient:
+    return AsyncClient(bootstrap, options)

@@ -184,9 +184,13 @@ class ClassicMachine(RuleBasedStateMachine):
 
     @invariant()
     def generations_never_go_back(self) -> None:
-        for row in self.world.stored(GroupRow):
-            assert row.epoch >= self.stored_generation
-            self.stored_generation = row.epoch
+        """Except when a group that has nothing left is forgotten, and begins anew."""
+        generation = max((row.epoch for row in self.world.stored(GroupRow)), default=0)
+        assert generation >= self.stored_generation or generation == 0
+        if generation == 0:
+            self.rosters.clear()
+            self.leaders.clear()
+        self.stored_generation = generation
 
     @invariant()
     def acknowledged_offsets_are_never_lost(self) -> None:

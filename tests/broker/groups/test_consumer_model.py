@@ -159,8 +159,11 @@ class ConsumerMachine(RuleBasedStateMachine):
 
     @invariant()
     def epochs_never_go_back(self) -> None:
+        """Except when a group that has nothing left is forgotten, and begins anew."""
         group = self.describe()
-        if group.error_code == 0:
+        if group.error_code != 0:
+            self.group_epoch = 0
+        else:
             assert group.group_epoch >= self.group_epoch
             assert group.assignment_epoch <= group.group_epoch
             assert all(member.member_epoch <= group.assignment_epoch for member in group.members)

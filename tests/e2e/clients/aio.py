@@ -198,7 +198,7 @@ class AioKafka(Client):
             "fetch_max_wait_ms": 100,
             "retry_backoff_ms": 20,
             "session_timeout_ms": session_ms,
-            "heartbeat_interval_ms": max(50, session_ms // 10),
+            "heartbeat_interval_ms": max(50, session_ms // 30),
             "max_poll_interval_ms": max(60_000, session_ms),
             "rebalance_timeout_ms": 10_000,
             "request_timeout_ms": 20_000,

@@ -181,6 +181,6 @@ class Confluent(Client):
         if config.get("group.protocol") != "consumer":
             config["partition.assignment.strategy"] = assignor
             config["session.timeout.ms"] = session_ms
-            config["heartbeat.interval.ms"] = max(50, session_ms // 10)
+            config["heartbeat.interval.ms"] = max(50, session_ms // 30)
             config["max.poll.interval.ms"] = max(60_000, session_ms)
         return ConfluentReader(topic, config, subscribe=group is not None)

@@ -34,10 +34,14 @@ class KafkaPythonReader(Reader):
     def __init__(self, topic: str, config: dict[str, Any], *, subscribe: bool) -> None:
         super().__init__(topic)
         self.consumer = KafkaConsumer(**config)
+        self._subscribed = subscribe
         if subscribe:
             self.consumer.subscribe([topic], listener=_Listener(self))
 
     def poll(self, seconds: float = 0.1) -> list[Record]:
+        """In a group with more patience: when a poll ends while a rebalance is under way, kafka-python 3.0.12 may
+        take the assignment for received and never use it."""
+        seconds = max(seconds, 1.0) if self._subscribed else seconds
         with translated():
             polled = self.consumer.poll(timeout_ms=int(seconds * 1000))
         return [
@@ -170,7 +174,7 @@ class KafkaPython(Client):
             "reconnect_backoff_ms": 20,
             "reconnect_backoff_max_ms": 200,
             "session_timeout_ms": session_ms,
-            "heartbeat_interval_ms": max(50, session_ms // 10),
+            "heartbeat_interval_ms": max(50, session_ms // 30),
             "max_poll_interval_ms": max(60_000, session_ms),
             "request_timeout_ms": 70_000,  # above max_poll_interval_ms, which a JoinGroup may take
             "partition_assignment_strategy": [_ASSIGNORS[assignor]],

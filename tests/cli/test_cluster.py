@@ -1,0 +1,61 @@
+"""`tidelog cluster` against a real broker, and the words that all commands know."""
+
+from datetime import UTC, datetime, timedelta
+from typing import cast
+
+import click
+import pytest
+
+from tests.cli.conftest import Command
+from tidelog.cli.cluster import pairs, start_of
+from tidelog.client import Start
+
+pytest_plugins = ("tests.cli.serving",)
+
+
+def start(text: str) -> Start:
+    return start_of(cast("click.Context", None), cast("click.Parameter", None), text)
+
+
+def test_the_cluster_is_shown(tidelog: Command, broker: str, topic: str) -> None:
+    shown = tidelog("cluster", "info", "--json")
+    (cluster,) = shown.rows_of("cluster")
+    assert cluster["topics"] >= 1
+    assert cluster["partitions"] >= 3
+    (node,) = shown.rows_of("broker")
+    assert (node["address"], node["role"]) == (broker, "controller")
+    assert broker in tidelog("cluster", "info").out
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("earliest", "earliest"),
+        ("latest", "latest"),
+        ("12", 12),
+        ("-12", -12),
+        ("2026-07-01T08:00Z", datetime(2026, 7, 1, 8, tzinfo=UTC)),
+        ("2026-07-01T08:00+02:00", datetime(2026, 7, 1, 6, tzinfo=UTC)),
+    ],
+)
+def test_places_in_a_topic_are_said_in_words_numbers_and_times(text: str, meant: Start) -> None:
+    assert start(text) == meant
+
+
+def test_a_time_may_be_said_as_how_long_ago() -> None:
+    meant = start("-2h")
+    assert isinstance(meant, datetime)
+    assert abs(datetime.now(UTC) - timedelta(hours=2) - meant) < timedelta(seconds=10)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-2y", "1.5", "2026-13-01", "-99999999999d"])
+def test_other_words_are_refused(text: str) -> None:
+    with pytest.raises(click.BadParameter):
+        start(text)
+
+
+def test_pairs_have_a_name_and_a_value() -> None:
+    assert pairs(["a=b=c", "d="], "--x") == {"a": "b=c", "d": ""}
+    for wrong in ("a", "=b"):
+        with pytest.raises(click.UsageError):
+            pairs([wrong], "--x")
