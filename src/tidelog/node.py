@@ -76,23 +76,23 @@ class Node:
             metadata=metadata,
         )
         self.broker.open_topics()
-        server = KafkaServer(
-            Limits(
-                max_frame_bytes=settings.max_request_bytes,
-                max_pending_bytes=settings.max_pending_bytes,
-                max_connections=settings.max_connections,
-                idle_seconds=settings.idle_connection_ms / 1000,
-            )
-        )
+        server = KafkaServer(self._limits())
+        config.on_change.append(lambda: server.limit(self._limits()))
         started.push_async_callback(server.close, settings.shutdown_grace_ms / 1000)
-        sessions = FetchSessions(self.broker.topic_name)
+        sessions = FetchSessions(self.broker.topic_name, config.number("max.incremental.fetch.session.cache.slots"))
         for listener in settings.listeners:
             self.listeners.append(await self._listen(server, listener, sessions))
         upkeep = asyncio.create_task(self._keep_up(logs))
         started.callback(upkeep.cancel)
 
     async def _listen(self, server: KafkaServer, listener: Listener, sessions: FetchSessions) -> Listener:
-        context = Context(self.broker, sessions, listener.advertised_host or listener.host, listener.advertised_port)
+        context = Context(
+            self.broker,
+            sessions,
+            self._config.number("fetch.max.bytes"),
+            listener.advertised_host or listener.host,
+            listener.advertised_port,
+        )
         try:
             host, port = await server.listen(listener.host, listener.port, context)
         except OSError as error:
@@ -103,9 +103,20 @@ class Node:
             context.advertised_port = port
         return Listener(host, port, context.advertised_host, context.advertised_port)
 
+    def _limits(self) -> Limits:
+        config, settings = self._config, self.settings
+        return Limits(
+            max_frame_bytes=config.number("socket.request.max.bytes"),
+            max_pending_bytes=settings.max_pending_bytes,
+            max_total_bytes=settings.max_total_pending_bytes,
+            max_connections=config.number("max.connections"),
+            max_connections_per_address=config.number("max.connections.per.ip"),
+            idle_seconds=config.number("connections.max.idle.ms") / 1000,
+        )
+
     async def _keep_up(self, logs: LocalStore) -> None:
         while True:
-            await asyncio.sleep(self.settings.upkeep_ms / 1000)
+            await asyncio.sleep(self._config.number("log.retention.check.interval.ms") / 1000)
             for partition, error in logs.upkeep(time.time_ns() // 1_000_000).items():
                 log.error("upkeep failed", partition=str(partition), reason=str(error))
 
@@ -131,6 +142,7 @@ async def _restored_groups(config: BrokerConfig, topics: Topics, metadata: Metad
             group_consumer_session_timeout_ms=config.number("group.consumer.session.timeout.ms"),
             group_consumer_heartbeat_interval_ms=config.number("group.consumer.heartbeat.interval.ms"),
             group_consumer_max_size=config.number("group.consumer.max.size"),
+            offset_metadata_max_bytes=config.number("offset.metadata.max.bytes"),
             offsets_retention_minutes=config.number("offsets.retention.minutes"),
             offsets_retention_check_interval_ms=config.number("offsets.retention.check.interval.ms"),
         ),

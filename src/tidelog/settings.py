@@ -112,11 +112,8 @@ class NodeSettings:
     node_id: int = 0
     listeners: tuple[Listener, ...] = (Listener("127.0.0.1", 9092),)
     allow_anonymous: bool = False
-    max_connections: int = 10_000
-    max_request_bytes: int = 100 << 20
     max_pending_bytes: int = 32 << 20
-    idle_connection_ms: int = 600_000
-    upkeep_ms: int = 30_000
+    max_total_pending_bytes: int = 512 << 20
     shutdown_grace_ms: int = 5_000
     storage: StorageSettings = StorageSettings()
     kafka: Mapping[str, str] = field(default_factory=dict)
@@ -127,11 +124,8 @@ class NodeSettings:
             f"{name.replace('_', '-')} must be at least {least}, not {getattr(self, name)}"
             for name, least in (
                 ("node_id", 0),
-                ("max_connections", 1),
-                ("max_request_bytes", 1024),
                 ("max_pending_bytes", 1024),
-                ("idle_connection_ms", 1000),
-                ("upkeep_ms", 100),
+                ("max_total_pending_bytes", 1 << 20),
                 ("shutdown_grace_ms", 0),
             )
             if getattr(self, name) < least

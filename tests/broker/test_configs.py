@@ -246,7 +246,6 @@ def test_values_have_the_types_of_their_definitions() -> None:
     broker = brokers(auto_create_topics_enable="FALSE", num_partitions="4")
     assert broker.flag("auto.create.topics.enable") is False
     assert broker.number("num.partitions") == 4
-    assert broker.value("group.consumer.assignors") == ("uniform", "range")
     assert broker.value("log.retention.ms") is None
 
 

@@ -1,6 +1,6 @@
 """`tidelog produce` and `tidelog consume` as processes of their own: bytes in, bytes out.
 
-What tests of commands need of them most of the time is in the fixtures `put` and `shown` of `serving`, in this process.
+Most tests of commands need only the fixtures `put` and `shown` of `serving`, which stay in the process.
 """
 
 import subprocess

@@ -30,14 +30,16 @@ def test_without_anything_the_defaults_are_in_force() -> None:
 
 def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
     file = tmp_path / "some.toml"
-    file.write_text('data-dir = "from-file"\nnode-id = 1\nmax-connections = 10\n')
+    file.write_text('data-dir = "from-file"\nnode-id = 1\nmax-pending-bytes = 5000\n')
     configuration = load(
         str(file), {"data-dir": "from-flag"}, {"TIDELOG_DATA_DIR": "from-env", "TIDELOG_NODE_ID": "2"}
     )
     assert configuration.node.data_dir == "from-flag"
     assert configuration.node.node_id == 2
-    assert configuration.node.max_connections == 10
-    assert [configuration.given[name].source for name in ("data-dir", "node-id", "max-connections", "upkeep-ms")] == [
+    assert configuration.node.max_pending_bytes == 5000
+    assert [
+        configuration.given[name].source for name in ("data-dir", "node-id", "max-pending-bytes", "open-segments")
+    ] == [
         "flag",
         "TIDELOG_NODE_ID",
         str(file),
@@ -107,4 +109,6 @@ def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, content: str, probl
 
 
 def test_numbers_out_of_range_are_refused() -> None:
-    assert len(problems_of(flags={"max-connections": "0", "upkeep-ms": "1", "tail-cache-bytes": "-1"})) >= 1
+    assert (
+        len(problems_of(flags={"max-pending-bytes": "0", "shutdown-grace-ms": "-1", "tail-cache-bytes": "-1"})) >= 1
+    )

@@ -93,6 +93,6 @@ def test_config_shows_values_and_sources(tmp_path: Path) -> None:
     assert rows["node-id"] == ("3", "tidelog.toml")
     assert rows["data-dir"] == ("elsewhere", "flag")
     assert rows["log-level"] == ("debug", "TIDELOG_LOG_LEVEL")
-    assert rows["upkeep-ms"][1] == "default"
+    assert rows["tail-cache-bytes"][1] == "default"
     table = tidelog("config", cwd=tmp_path)
     assert "tidelog.toml" in table.stdout

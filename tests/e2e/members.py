@@ -116,7 +116,9 @@ class MemberProcess:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, _type: type[BaseException] | None, _error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, _type: type[BaseException] | None, _error: BaseException | None, _: TracebackType | None
+    ) -> None:
         if self._process.poll() is None:
             self.kill()
 
@@ -143,7 +145,9 @@ class Group:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, _type: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+    def __exit__(
+        self, _type: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
+    ) -> None:
         for member in list(self.members):
             try:
                 self.remove(member)

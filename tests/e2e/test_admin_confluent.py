@@ -106,10 +106,13 @@ def test_a_trial_creates_nothing(admin: AdminClient) -> None:
         (lambda: NewTopic("x" * 250, 1, 1), KafkaError.TOPIC_EXCEPTION),
         (lambda: NewTopic(unique("topic"), 1, 3), KafkaError.INVALID_REPLICATION_FACTOR),
         (lambda: NewTopic(unique("topic"), 0, 1), KafkaError.INVALID_PARTITIONS),
-        (lambda: NewTopic(unique("topic"), 1_000_000, 1), KafkaError.POLICY_VIOLATION),
+        (lambda: NewTopic(unique("topic"), 100_000, 1), KafkaError.POLICY_VIOLATION),
         (lambda: NewTopic(unique("topic"), 1, 1, config={"no.such": "1"}), KafkaError.INVALID_CONFIG),
         (lambda: NewTopic(unique("topic"), 1, 1, config={"retention.ms": "soon"}), KafkaError.INVALID_CONFIG),
-        (lambda: NewTopic(unique("topic"), replica_assignment=[[7]]), KafkaError.INVALID_REPLICA_ASSIGNMENT),
+        (
+            lambda: NewTopic(unique("topic"), num_partitions=1, replica_assignment=[[7]]),
+            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+        ),
     ],
 )
 def test_topics_that_cannot_be_are_refused(admin: AdminClient, new: Callable[[], NewTopic], code: int) -> None:
@@ -236,8 +239,6 @@ def test_records_are_deleted_up_to_an_offset(admin: AdminClient, client: Conflue
         KafkaError.OFFSET_OUT_OF_RANGE
     )
     assert only(admin.delete_records([TopicPartition(topic, 0, -1)])).low_watermark == 10  # everything
-    missing = TopicPartition(topic, 5, 0)
-    assert refusal(lambda: only(admin.delete_records([missing]))) == KafkaError.UNKNOWN_TOPIC_OR_PART
 
 
 def test_offsets_are_listed_by_every_spec(admin: AdminClient, client: Confluent, make_topic: MakeTopic) -> None:
@@ -309,6 +310,7 @@ def test_offsets_of_a_group_are_listed_and_altered(
     with client.reader(topic, group=group) as reader:
         assert [record.place for record in reader.read(2)] == [(0, 3), (0, 4)]
         moved = ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 0)])
-        assert refusal(lambda: only(admin.alter_consumer_group_offsets([moved]))) == KafkaError.UNKNOWN_MEMBER_ID
+        (refused,) = only(admin.alter_consumer_group_offsets([moved])).topic_partitions
+        assert refused.error.code() == KafkaError.UNKNOWN_MEMBER_ID
     only(admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, [TopicPartition(topic, 0, 0)])]))
     assert committed() == {0: 0, 1: 5}

@@ -106,9 +106,7 @@ def test_a_static_member_comes_back_without_a_rebalance(client: Client, make_top
         rebalances, share = staying.assignments, returning.partitions
         group.remove(returning)
         sent = send(client.bootstrap, topic)
-        returned = group.add(
-            Worker(lambda: client.reader(topic, group=id_, instance="returning", session_ms=20_000))
-        )
+        returned = group.add(Worker(lambda: client.reader(topic, group=id_, instance="returning", session_ms=20_000)))
         group.wait_until_shared(PARTITIONS)
         group.wait_for(sent)
         assert returned.partitions == share

@@ -150,7 +150,7 @@ def test_200_connections_work_at_once(broker: BrokerProcess, topic: str) -> None
 
 
 def test_connections_above_the_limit_are_refused_until_there_is_room(start_broker: StartBroker) -> None:
-    broker = start_broker({"max-connections": "5"})
+    broker = start_broker({"kafka.max.connections": "5"})
     clients = [RawClient(broker.port) for _ in range(5)]
     assert all(client.is_answered() for client in clients)
     with RawClient(broker.port) as refused:
@@ -170,7 +170,7 @@ def test_connections_above_the_limit_are_refused_until_there_is_room(start_broke
 
 
 def test_idle_connections_are_closed_and_busy_ones_are_not(start_broker: StartBroker) -> None:
-    broker = start_broker({"idle-connection-ms": "1000"})
+    broker = start_broker({"kafka.connections.max.idle.ms": "1000"})
     with RawClient(broker.port) as idle, RawClient(broker.port) as busy, RawClient(broker.port) as waiting:
         topic = unique("topic")
         assert idle.is_answered()
@@ -185,7 +185,7 @@ def test_idle_connections_are_closed_and_busy_ones_are_not(start_broker: StartBr
 
 
 def test_a_frame_above_the_limit_is_not_read(start_broker: StartBroker) -> None:
-    broker = start_broker({"max-request-bytes": "100000"})
+    broker = start_broker({"kafka.socket.request.max.bytes": "100000"})
     with RawClient(broker.port) as client:
         topic = unique("topic")
         client.create_topic(topic)

@@ -15,7 +15,11 @@ from tidelog.gateways.kafka.server import MODULES
 from tidelog.wire.apis import APIS, BY_NAME
 from tidelog.wire.envelope import decode_response
 
-SETTINGS = {"kafka.tidelog.max.topics": "300", "kafka.tidelog.max.partitions": "1000", "max-request-bytes": "200000"}
+SETTINGS = {
+    "kafka.tidelog.max.topics": "300",
+    "kafka.tidelog.max.partitions": "1000",
+    "kafka.socket.request.max.bytes": "200000",
+}
 
 
 def offered_requests() -> list[Case]:

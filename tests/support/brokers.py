@@ -23,7 +23,7 @@ TEST_SETTINGS = {
     "kafka.group.min.session.timeout.ms": "100",
     "kafka.group.consumer.heartbeat.interval.ms": "200",
     "kafka.group.consumer.session.timeout.ms": "2000",
-    "upkeep-ms": "200",
+    "kafka.log.retention.check.interval.ms": "200",
 }
 
 

@@ -16,9 +16,15 @@ from tidelog.broker.topics import Topic, Topics, UnknownTopic
 from tidelog.errors import TidelogError
 from tidelog.metadata.store import MetadataStore
 from tidelog.model import TopicPartition
+from tidelog.records.crc import crc32c
 from tidelog.storage.local.store import LocalStore
 
 log = structlog.get_logger("tidelog.broker")
+
+
+def _spread(name: TopicPartition) -> float:
+    """A partition's share of segment.jitter.ms, the same every time."""
+    return crc32c(str(name).encode()) / 2**32
 
 
 def now_ms() -> int:
@@ -44,7 +50,6 @@ class Broker:
         self.groups = groups
         self.producer_ids = producer_ids
         self.metadata = metadata
-        self.fetch_max_bytes = self.config.number("fetch.max.bytes")
         self._partitions: dict[str, list[Partition | TidelogError]] = {}
         topics.listen(self)
 
@@ -75,7 +80,7 @@ class Broker:
         for partition in self._partitions[after.name]:
             if isinstance(partition, Partition):
                 partition.configure(after)
-                partition.log.configure(after.config.log_settings())
+                partition.log.configure(after.config.log_settings(_spread(partition.name)))
 
     def topic_deleted(self, topic: Topic) -> None:
         for index, partition in enumerate(self._partitions.pop(topic.name, ())):
@@ -95,7 +100,7 @@ class Broker:
     def _opened(self, topic: Topic, index: int) -> Partition | TidelogError:
         name = TopicPartition(topic.name, index)
         try:
-            opened = self.logs.open(name, topic.config.log_settings(), now_ms())
+            opened = self.logs.open(name, topic.config.log_settings(_spread(name)), now_ms())
         except TidelogError as error:
             log.error("partition is not available", partition=str(name), reason=str(error))
             return error

@@ -233,8 +233,6 @@ delete.topic.enable boolean true - read-only
     Whether topics can be deleted.
 fetch.max.bytes int 57671680 1024.. read-only
     The most that one fetch is answered with, however much the consumer asks for.
-group.consumer.assignors list uniform,range uniform|range read-only
-    How partitions are shared out in groups of the consumer protocol; the first one, unless a member asks for another.
 group.consumer.heartbeat.interval.ms int 5000 1.. read-only
     How often a member of the consumer protocol sends a heartbeat.
 group.consumer.max.size int 2147483647 1.. read-only
@@ -253,7 +251,7 @@ listeners string null - read-only
     The addresses that the broker listens on.
 log.dirs string null - read-only
     The data directory.
-log.retention.check.interval.ms long 300000 1.. read-only
+log.retention.check.interval.ms long 30000 1.. read-only
     How often retention looks for segments to delete.
 log.retention.hours int 168 -1.. read-only
     The default of retention.ms in hours, where neither log.retention.ms nor log.retention.minutes is set.
@@ -263,7 +261,7 @@ log.roll.hours int 168 1.. read-only
     The default of segment.ms in hours, where log.roll.ms is not set.
 log.roll.jitter.hours int 0 0.. read-only
     The default of segment.jitter.ms in hours, where log.roll.jitter.ms is not set.
-max.connections int 2147483647 0.. dynamic
+max.connections int 10000 0.. dynamic
     The most connections at a time.
 max.connections.per.ip int 2147483647 0.. dynamic
     The most connections at a time from one address.
@@ -287,10 +285,6 @@ tidelog.max.partitions int 20000 1.. read-only
     The most partitions of all topics together.
 tidelog.max.topics int 10000 1.. read-only
     The most topics.
-transaction.max.timeout.ms int 900000 1.. read-only
-    The longest timeout that a transactional producer may ask for.
-transactional.id.expiration.ms int 604800000 1.. read-only
-    A transactional id that is not used for so long is forgotten.
 """
 
 

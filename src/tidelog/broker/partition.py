@@ -14,7 +14,6 @@ from tidelog.records.batch import (
     WriteBuffer,
     iterate,
 )
-from tidelog.records.compression import Codec
 from tidelog.records.record import decode, recompressed
 from tidelog.storage.log import Appended, PartitionLog, ReadResult
 
@@ -47,7 +46,7 @@ class FetchWait:
 
 
 class Partition:
-    __slots__ = ("_config", "_waits", "log", "min_insync_replicas", "name", "plain")
+    __slots__ = ("_config", "_waits", "log", "name", "plain")
 
     def __init__(self, name: TopicPartition, log: PartitionLog, topic: Topic) -> None:
         self.name = name
@@ -57,7 +56,6 @@ class Partition:
 
     def configure(self, topic: Topic) -> None:
         config = self._config = topic.config
-        self.min_insync_replicas = int(topic.configs.get("min.insync.replicas", "1"))
         # The usual case: nothing to look at but two header fields.
         self.plain = (
             config.message_timestamp_type is TimestampType.CREATE_TIME
@@ -127,7 +125,7 @@ class Partition:
             if config.compacted and any(record.key is None for record in decode(view)):
                 raise InvalidRecord(f"{self.name.topic} is compacted: every record needs a key")
             if config.compression is not None and config.compression != header.codec_id:
-                anew.append(recompressed(view, Codec(config.compression)))
+                anew.append(recompressed(view, config.compression, config.compression_level))
             else:
                 anew.append(bytearray(view.view))
         if config.compression is not None:

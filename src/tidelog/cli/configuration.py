@@ -105,13 +105,12 @@ KEYS: dict[str, _Key] = {
     "node-id": _Key(str(_NODE.node_id), _number, "The broker's number."),
     "listeners": _Key("127.0.0.1:9092", _listeners, "Addresses to listen on: HOST:PORT[=ADVERTISED_HOST:PORT], ..."),
     "allow-anonymous": _Key("false", _truth, "Let anybody connect, also from other machines."),
-    "max-connections": _Key(str(_NODE.max_connections), _number, "The most connections at a time."),
-    "max-request-bytes": _Key(str(_NODE.max_request_bytes), _number, "The largest request."),
     "max-pending-bytes": _Key(
         str(_NODE.max_pending_bytes), _number, "Bytes of unanswered requests after which a client is not read."
     ),
-    "idle-connection-ms": _Key(str(_NODE.idle_connection_ms), _number, "A silent connection is closed after this."),
-    "upkeep-ms": _Key(str(_NODE.upkeep_ms), _number, "How often retention is applied."),
+    "max-total-pending-bytes": _Key(
+        str(_NODE.max_total_pending_bytes), _number, "The same over all clients; the one that goes over it is closed."
+    ),
     "shutdown-grace-ms": _Key(str(_NODE.shutdown_grace_ms), _number, "How long a stop waits for open requests."),
     "tail-cache-bytes": _Key(str(_STORAGE.tail_cache_bytes), _number, "Memory for the newest batches."),
     "open-segments": _Key(str(_STORAGE.open_segments), _number, "The most segments with open files."),

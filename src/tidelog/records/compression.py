@@ -37,9 +37,9 @@ class Codec(IntEnum):
             raise UnsupportedCompression(f"unknown compression codec {name!r}; known are {known}") from None
 
 
-def compress(codec: Codec, data: ReadBuffer) -> ReadBuffer:
-    """`data` as one block that every Kafka client can read."""
-    return _COMPRESS[codec](data)
+def compress(codec: Codec, data: ReadBuffer, level: int | None = None) -> ReadBuffer:
+    """`data` as one block that every Kafka client can read; at the codec's own level, or at a usual one."""
+    return _COMPRESS[codec](data, level)
 
 
 def decompress(codec_id: int, data: ReadBuffer, limit: int = DEFAULT_LIMIT) -> ReadBuffer:
@@ -61,15 +61,15 @@ def _bomb(codec_id: int, limit: int) -> CorruptBatch:
     return CorruptBatch(f"the {name} data of the batch expands to more than the limit of {limit} bytes")
 
 
-def _no_compression(data: ReadBuffer) -> ReadBuffer:
+def _no_compression(data: ReadBuffer, _level: int | None) -> ReadBuffer:
     return data
 
 
-def _compress_gzip(data: ReadBuffer) -> bytes:
-    return bytes(cramjam.gzip.compress(data))
+def _compress_gzip(data: ReadBuffer, level: int | None) -> bytes:
+    return bytes(cramjam.gzip.compress(data, level=level))
 
 
-def _compress_snappy(data: ReadBuffer) -> bytes:
+def _compress_snappy(data: ReadBuffer, _level: int | None) -> bytes:
     # Xerial framing, which Java's decoder and all others read.
     view = memoryview(data)
     parts = [_XERIAL_HEADER]
@@ -79,15 +79,17 @@ def _compress_snappy(data: ReadBuffer) -> bytes:
     return b"".join(parts)
 
 
-def _compress_lz4(data: ReadBuffer) -> bytes:
+def _compress_lz4(data: ReadBuffer, level: int | None) -> bytes:
     # Java's decoder rejects linked blocks. Level 1 is LZ4's fast mode, six times as fast as cramjam's default.
-    compressor = cramjam.lz4.Compressor(level=1, content_checksum=False, block_linked=False)
+    compressor = cramjam.lz4.Compressor(
+        level=1 if level is None else level, content_checksum=False, block_linked=False
+    )
     compressor.compress(bytes(data))  # the one call of cramjam that takes no other buffer
     return bytes(compressor.finish())
 
 
-def _compress_zstd(data: ReadBuffer) -> bytes:
-    return bytes(cramjam.zstd.compress(data))
+def _compress_zstd(data: ReadBuffer, level: int | None) -> bytes:
+    return bytes(cramjam.zstd.compress(data, level=level))
 
 
 def _plain(data: ReadBuffer, limit: int) -> ReadBuffer:
@@ -147,7 +149,7 @@ def _bounded(
     return expand
 
 
-_COMPRESS: dict[Codec, Callable[[ReadBuffer], ReadBuffer]] = {
+_COMPRESS: dict[Codec, Callable[[ReadBuffer, int | None], ReadBuffer]] = {
     Codec.NONE: _no_compression,
     Codec.GZIP: _compress_gzip,
     Codec.SNAPPY: _compress_snappy,

@@ -152,11 +152,11 @@ def build_batch(
     return builder.build()
 
 
-def recompressed(batch: BatchView, codec: Codec, limit: int = DEFAULT_LIMIT) -> bytearray:
+def recompressed(batch: BatchView, codec: Codec, level: int | None = None, limit: int = DEFAULT_LIMIT) -> bytearray:
     """The same batch with its records compressed by another codec; they are not looked at."""
     header = batch.header
     return assemble(
-        compress(codec, decompress(header.codec_id, batch.payload, limit)),
+        compress(codec, decompress(header.codec_id, batch.payload, limit), level),
         attributes=header.attributes & ~COMPRESSION_MASK | codec,
         record_count=header.record_count,
         base_timestamp=header.base_timestamp,

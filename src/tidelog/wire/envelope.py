@@ -86,12 +86,15 @@ def decode_request_body(header: RequestHeader, frame: memoryview) -> Any:  # noq
     """The message of a request; `UnsupportedVersion` if its version is not one of ours.
 
     Its `bytes` and `records` are views of the frame: they keep the frame's buffer alive (see `framing`). Structs take
-    many times their bytes as objects, so requests that carry nothing but structs have a limit of their own.
+    many times their bytes as objects, so requests that carry nothing but structs have a limit of their own. Bytes
+    behind the message are passed over, as Kafka does: librdkafka up to 2.16 leaves three there when it asks for the
+    metadata of all topics.
     """
     codec = header.api.request
     if len(frame) > MAX_STRUCTURED_SIZE and not codec.holds_views:
         raise FrameTooLarge(f"{codec.name} of {len(frame)} bytes; the limit is {MAX_STRUCTURED_SIZE}")
-    return codec.decode(frame, header.api_version, header.body_at)
+    message, _ = codec.decode_prefix(frame, header.api_version, header.body_at)
+    return message
 
 
 def encode_request(api: Api, version: int, correlation_id: int, client_id: str | None, message: Struct) -> Chunks:

@@ -125,7 +125,7 @@ steps = st.one_of(
 
 
 @given(st.lists(steps, max_size=50))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_every_request_is_answered_once_and_none_raises(steps: list[Any]) -> None:
     world = World(GroupConfig(group_max_size=3, group_consumer_max_size=3, group_initial_rebalance_delay_ms=1_000))
     waiting: list[Token] = []

@@ -246,6 +246,17 @@ def test_groups_with_an_assignor_of_their_own_are_not_upgraded() -> None:
     assert a.heartbeat() == OK
 
 
+def test_an_operator_may_forbid_either_way() -> None:
+    world = World(GroupConfig(group_consumer_migration_policy="downgrade"))
+    settle_classic(world, {"a": (0, 1, 2, 3)})
+    assert Consumer(world, "c").beat() == 69
+    world = World(GroupConfig(group_consumer_migration_policy="upgrade"))
+    settle_classic(world, {"a": (0, 1, 2, 3)})
+    c = Consumer(world, "c")
+    assert [c.beat(), c.leave()] == [OK, OK]
+    assert kind(world)[0] == "Consumer"
+
+
 def test_a_group_too_large_is_not_upgraded() -> None:
     world = World(GroupConfig(group_consumer_max_size=1))
     settle(Member(world, "a"))

@@ -215,4 +215,4 @@ class MigrationMachine(RuleBasedStateMachine):
 
 
 TestMigration = MigrationMachine.TestCase
-TestMigration.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+TestMigration.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)

@@ -66,6 +66,7 @@ class Limits:
     max_pending_requests: int = 1000
     write_buffer_bytes: int = 4 << 20
     max_connections: int = 10_000
+    max_connections_per_address: int = 10_000
     idle_seconds: float = 600.0
 
 

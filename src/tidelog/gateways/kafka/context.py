@@ -16,6 +16,7 @@ class Context:
 
     broker: Broker
     fetch_sessions: FetchSessions
+    fetch_max_bytes: int
     advertised_host: str
     advertised_port: int
 

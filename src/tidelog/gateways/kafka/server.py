@@ -5,6 +5,7 @@ imported with its first request, so that starting does not wait for what nobody 
 """
 
 import asyncio
+from collections import Counter
 from importlib import import_module
 from typing import Any
 
@@ -69,6 +70,7 @@ class KafkaServer:
         self.limits = limits
         self.held_bytes = 0
         self._connections: set[Connection] = set()
+        self._by_address: Counter[str] = Counter()
         self._handlers: dict[int, Handler] = {}
         self._servers: list[asyncio.Server] = []
         self._sweeper: asyncio.Task[None] | None = None
@@ -85,6 +87,10 @@ class KafkaServer:
             self._sweeper = asyncio.create_task(self._sweep())
         bound = server.sockets[0].getsockname()
         return bound[0], bound[1]
+
+    def limit(self, limits: Limits) -> None:
+        """Other limits from now on; the size of a frame from the next connection on."""
+        self.limits = limits
 
     @property
     def connections(self) -> int:
@@ -124,15 +130,21 @@ class KafkaServer:
         return handler
 
     def opened(self, connection: Connection) -> bool:
-        if self._stopping or len(self._connections) >= self.limits.max_connections:
-            log.warning("connection refused", peer=connection.peer, connections=len(self._connections))
-            self._connections.add(connection)
-            return False
         self._connections.add(connection)
-        return True
+        self._by_address[connection.peer] += 1
+        there_is_room = (
+            len(self._connections) <= self.limits.max_connections
+            and self._by_address[connection.peer] <= self.limits.max_connections_per_address
+        )
+        if not there_is_room:
+            log.warning("connection refused", peer=connection.peer, connections=len(self._connections) - 1)
+        return there_is_room and not self._stopping
 
     def closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
+        self._by_address[connection.peer] -= 1
+        if not self._by_address[connection.peer]:
+            del self._by_address[connection.peer]
 
     def failed(self, connection: Connection, request: RequestHeader | None, error: Exception) -> None:
         what = f"{request.api.name} v{request.api_version}" if request is not None else None

@@ -20,6 +20,7 @@ class GroupConfig:
     group_consumer_heartbeat_interval_ms: int = 5_000
     group_consumer_max_size: int = UNBOUNDED_SIZE
     group_consumer_default_assignor: str = "uniform"
+    group_consumer_migration_policy: str = "bidirectional"
     group_consumer_max_regex_length: int = 10_000
     # Committed offsets.
     offset_metadata_max_bytes: int = 4096
@@ -50,8 +51,21 @@ class GroupConfig:
             problems.append("group.consumer.heartbeat.interval.ms must be below group.consumer.session.timeout.ms")
         if self.group_consumer_default_assignor not in ("uniform", "range"):
             problems.append(f"there is no assignor {self.group_consumer_default_assignor!r}: say uniform or range")
+        if self.group_consumer_migration_policy not in ("disabled", "upgrade", "downgrade", "bidirectional"):
+            problems.append(
+                "group.consumer.migration.policy must be disabled, upgrade, downgrade or bidirectional,"
+                f" not {self.group_consumer_migration_policy!r}"
+            )
         if problems:
             raise InvalidSettings(problems)
+
+    @property
+    def allows_upgrade(self) -> bool:
+        return self.group_consumer_migration_policy in ("upgrade", "bidirectional")
+
+    @property
+    def allows_downgrade(self) -> bool:
+        return self.group_consumer_migration_policy in ("downgrade", "bidirectional")
 
     @property
     def offsets_retention_ms(self) -> int:

@@ -28,6 +28,8 @@ def upgraded(env: Environment, classic: ClassicGroup, now_ms: int) -> ConsumerGr
     understands: a custom assignor has its own idea of who owns what."""
     if classic.protocol_type != PROTOCOL_TYPE:
         raise GroupIdNotFound(f"Group {classic.group_id} is not a consumer group.")
+    if not env.config.allows_upgrade:
+        raise GroupIdNotFound(f"Group {classic.group_id} is a classic group, and may not be upgraded.")
     if len(classic.roster) >= env.config.group_consumer_max_size:
         raise GroupIdNotFound(f"Group {classic.group_id} is too large to be upgraded.")
     protocol = classic.protocol or classic.roster.elected_protocol()
@@ -68,6 +70,7 @@ def _upgraded_member(env: Environment, classic: Member, protocol: str) -> Consum
 def is_to_be_downgraded(env: Environment, group: ConsumerGroup) -> bool:
     return (
         bool(group.members)
+        and env.config.allows_downgrade
         and all(member.classic is not None for member in group.members.values())
         and len(group.members) <= env.config.group_max_size
     )

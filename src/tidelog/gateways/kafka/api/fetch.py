@@ -80,17 +80,14 @@ def handle(request: Request, message: FetchRequest) -> FetchResponse | Awaitable
         session = sessions.begin(message, by_id=request.version >= 13, now_ms=now_ms())
     except SessionError as error:
         return FetchResponse(error_code=error.code)
-    found, size, failed = _read(broker, session.targets(), message)
-    if failed or message.max_wait_ms <= 0 or size >= _enough(broker, message):
+    room = min(message.max_bytes, context_of(request).fetch_max_bytes)
+    found, size, failed = _read(broker, session.targets(), message, room)
+    if failed or message.max_wait_ms <= 0 or size >= min(message.min_bytes, room):
         return _response(session, found)
-    return _later(broker, session, message)
+    return _later(broker, session, message, room)
 
 
-def _enough(broker: Broker, message: FetchRequest) -> int:
-    return min(message.min_bytes, message.max_bytes, broker.fetch_max_bytes)
-
-
-async def _later(broker: Broker, session: FetchSession, message: FetchRequest) -> FetchResponse:
+async def _later(broker: Broker, session: FetchSession, message: FetchRequest, room: int) -> FetchResponse:
     wait = FetchWait()
     targets = session.targets()
     partitions = [partition for target in targets if (partition := broker.find(target.topic, target.index))]
@@ -98,8 +95,8 @@ async def _later(broker: Broker, session: FetchSession, message: FetchRequest) -
         partition.add_wait(wait)
     try:
         # Once more: something may have come between the request's arrival and the beginning of this task.
-        found, size, failed = _read(broker, targets, message)
-        missing = _enough(broker, message) - size
+        found, size, failed = _read(broker, targets, message, room)
+        missing = min(message.min_bytes, room) - size
         if missing <= 0 or failed:
             return _response(session, found)
         wait.need(missing)
@@ -107,14 +104,15 @@ async def _later(broker: Broker, session: FetchSession, message: FetchRequest) -
     finally:
         for partition in partitions:
             partition.remove_wait(wait)
-    found, _, _ = _read(broker, session.targets(), message)
+    found, _, _ = _read(broker, session.targets(), message, room)
     return _response(session, found)
 
 
-def _read(broker: Broker, targets: Iterable[FetchTarget], message: FetchRequest) -> tuple[Found, int, bool]:
+def _read(
+    broker: Broker, targets: Iterable[FetchTarget], message: FetchRequest, room: int
+) -> tuple[Found, int, bool]:
     """Every partition's data within the limits; how many bytes, and whether any partition has an error."""
     committed = message.isolation_level == READ_COMMITTED
-    room = min(message.max_bytes, broker.fetch_max_bytes)
     found: Found = []
     total, failed = 0, False
     for target in targets:

@@ -1,8 +1,8 @@
 """Produce (0), v3 to v13: append batches. Topic ids replace names from v13.
 
 acks 0: no reply; what goes wrong ends the connection, since there is no other way to tell. acks 1: the batch is in
-the log. acks -1 (all): it is durable by the topic's flush policy, and there are as many replicas as
-`min.insync.replicas` asks for, which is one here. Each partition has its own result.
+the log. acks -1 (all): it is durable by the topic's flush policy; `min.insync.replicas` counts no more replicas than
+there are, which is one. Each partition has its own result.
 """
 
 from collections.abc import Awaitable
@@ -61,10 +61,6 @@ def _append(
 ) -> PartitionProduceResponse:
     try:
         partition = broker.partition(topic, data.index)
-        if acks == ALL and partition.min_insync_replicas > 1:
-            return PartitionProduceResponse(
-                data.index, ErrorCode.NOT_ENOUGH_REPLICAS, -1, error_message="min.insync.replicas is above 1"
-            )
         appended = partition.append(data.records or b"", durable=acks == ALL, now_ms=now)  # type: ignore[arg-type]
     except TidelogError as error:
         return PartitionProduceResponse(data.index, code_of(error), -1, error_message=str(error))
