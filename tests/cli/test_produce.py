@@ -54,10 +54,10 @@ def test_a_line_without_its_key_is_an_error(topic: str) -> None:
 
 
 @pytest.mark.parametrize("options", [["-K", ":", "-k", "x"], ["-d", ""], ["-a", "7"], ["-z", "rar"], ["-H", "x"]])
-def test_options_that_make_no_sense_are_usage_errors(topic: str, options: list[str]) -> None:
-    done = produced(topic, b"", *options)
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.count(b"\n") == 1
+def test_options_that_make_no_sense_are_usage_errors(tidelog: Command, options: list[str]) -> None:
+    code, out, err = tidelog("produce", "topic", *options)
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
 
 
 @pytest.mark.usefixtures("broker")
@@ -68,10 +68,10 @@ def test_a_topic_that_is_not_there_is_said_with_what_to_do() -> None:
     assert f"create it with: tidelog topic create {name}" in done.stderr.decode()
 
 
-def test_a_missing_file_is_named(topic: str) -> None:
-    done = produced(topic, b"", "--file", "/nowhere/at/all")
-    assert done.returncode == 1
-    assert b"/nowhere/at/all" in done.stderr
+def test_a_missing_file_is_named(tidelog: Command, topic: str) -> None:
+    code, _, err = tidelog("produce", topic, "--file", "/nowhere/at/all")
+    assert code == 1
+    assert "/nowhere/at/all" in err
 
 
 def test_a_record_that_is_refused_fails_the_command(tidelog: Command, topic: str) -> None:

@@ -10,7 +10,7 @@ from tidelog.client import Client, connect
 
 @pytest.fixture(scope="session")
 def bootstrap() -> Iterator[str]:
-    with tidelog.embedded() as broker:
+    with tidelog.embedded(kafka={"group.initial.rebalance.delay.ms": "0"}) as broker:
         yield broker.bootstrap_servers
 
 

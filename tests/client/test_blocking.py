@@ -1,9 +1,11 @@
 """The client without an event loop, against a real broker."""
 
+import asyncio
 import gc
 import socket
 import threading
 import time
+import uuid
 from datetime import UTC, datetime
 
 import pytest
@@ -11,11 +13,13 @@ import pytest
 import tidelog
 from tests.support.brokers import unique
 from tidelog.client import (
+    AsyncClient,
     BrokerError,
     Client,
     ClientClosed,
     DeliveryFailed,
     FetchOptions,
+    GroupDescription,
     GroupOptions,
     ProducerOptions,
     Unreachable,
@@ -25,6 +29,10 @@ from tidelog.model import TopicPartition
 from tidelog.records.compression import Codec
 from tidelog.records.record import build_batch
 from tidelog.wire.error_codes import ErrorCode
+from tidelog.wire.generated.consumer_group_heartbeat import (
+    ConsumerGroupHeartbeatRequest,
+    ConsumerGroupHeartbeatResponse,
+)
 
 
 @pytest.fixture
@@ -182,6 +190,28 @@ def test_committed_offsets_are_administered(client: Client, topic: str) -> None:
     assert client.committed(group, [t0])[t0].offset == 0
     client.delete_committed(group, [t0])
     assert client.committed(group) == {}
+
+
+def test_groups_of_the_new_protocol_are_described(bootstrap: str, client: Client, topic: str) -> None:
+    group = unique("g")
+
+    async def join_and_describe() -> GroupDescription:
+        async with AsyncClient(bootstrap) as other:
+            request = ConsumerGroupHeartbeatRequest(
+                group_id=group,
+                member_id=str(uuid.uuid4()),
+                rebalance_timeout_ms=10_000,
+                subscribed_topic_names=[topic],
+                topic_partitions=[],
+            )
+            response: ConsumerGroupHeartbeatResponse = await other.cluster.request("ConsumerGroupHeartbeat", request)
+            assert response.error_code == 0
+            return await other.groups.describe(group)
+
+    described = asyncio.run(join_and_describe())
+    assert [member.client_id for member in described.members] == ["tidelog"]
+    assert described.members[0].partitions == [TopicPartition(topic, number) for number in range(3)]
+    assert [listed.type for listed in client.groups() if listed.group == group] == ["consumer"]
 
 
 def test_ready_batches_go_in_and_come_out_as_bytes(client: Client, topic: str) -> None:

@@ -7,14 +7,14 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
 T = TypeVar("T")
 
-_LISTENS = re.compile(r"^Tidelog listens on (?P<host>[0-9.]+):(?P<port>[0-9]+)", re.MULTILINE)
+_LISTENS = re.compile(r"^Tidelog listens on 127.0.0.1:([0-9]+)(?:, 127.0.0.1:([0-9]+))?, data in ", re.MULTILINE)
 START_SECONDS = 20.0
 STOP_SECONDS = 4.0
 
@@ -31,11 +31,23 @@ class BrokerProcess:
     """`tidelog serve` on a free port, which it keeps over restarts. Use it as a context manager: then the process is
     gone in the end, whatever happens."""
 
-    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        settings: Mapping[str, str] | None = None,
+        *,
+        advertised_port: int | None = None,
+        under: Sequence[str] = (),
+    ) -> None:
+        """`advertised_port` asks for a second listener, `second_port`, whose clients are told to come to that port;
+        `under` is a command that runs the broker."""
         self.directory = directory
         self.data_dir = directory / "data"
         self.settings = {**TEST_SETTINGS, **(settings or {})}
         self.port = 0
+        self.second_port = 0
+        self._advertised_port = advertised_port
+        self._under = list(under)
         self._output = directory / "output.txt"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -67,8 +79,10 @@ class BrokerProcess:
         assert not self.is_running, "the broker runs already"
         self.directory.mkdir(parents=True, exist_ok=True)
         said_before = len(self.log)
-        command = [sys.executable, "-m", "tidelog", "serve", "--data-dir", str(self.data_dir)]
+        command = [*self._under, sys.executable, "-m", "tidelog", "serve", "--data-dir", str(self.data_dir)]
         command += ["--listen", f"127.0.0.1:{self.port}"]
+        if self._advertised_port is not None:
+            command += ["--listen", f"127.0.0.1:{self.second_port}=127.0.0.1:{self._advertised_port}"]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDELOG_")}
@@ -82,7 +96,7 @@ class BrokerProcess:
                 self.end()
                 raise AssertionError(f"the broker did not start:\n{self.log[said_before:]}")
             time.sleep(0.005)
-        self.port = int(listening["port"])
+        self.port, self.second_port = int(listening[1]), int(listening[2] or 0)
         return self
 
     def kill(self) -> None:

@@ -3,17 +3,16 @@
 import random
 import socket
 import threading
-import time
 from types import TracebackType
 from typing import Self
 
 
 class CuttingProxy:
-    """Forwards to `port`. As long as `cutting` is set, each connection ends after a random number of bytes: what has
+    """Forwards to the port `target`, as soon as that is set. As long as `cutting` is set, each connection ends after a random number of bytes: what has
     been read may be forwarded in part, so that the broker gets half a request or the client half a reply."""
 
-    def __init__(self, port: int, seed: int, *, bytes_from: int = 2_000, bytes_to: int = 60_000) -> None:
-        self._target = port
+    def __init__(self, seed: int, *, bytes_from: int = 2_000, bytes_to: int = 40_000) -> None:
+        self.target = 0
         self._random = random.Random(seed)
         self._range = (bytes_from, bytes_to)
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=100)
@@ -23,7 +22,9 @@ class CuttingProxy:
         self.port: int = self._listener.getsockname()[1]
         self.cuts = 0
         self._closed = False
-        threading.Thread(target=self._accept, daemon=True).start()
+        self._threads: list[threading.Thread] = []
+        self._acceptor = threading.Thread(target=self._accept, daemon=True)
+        self._acceptor.start()
 
     def __enter__(self) -> Self:
         return self
@@ -32,8 +33,12 @@ class CuttingProxy:
         self, _type: type[BaseException] | None, _error: BaseException | None, _: TracebackType | None
     ) -> None:
         self._closed = True
+        _shut(self._listener)
+        self._acceptor.join(10)
         self._listener.close()
         self.cut_all()
+        for thread in self._threads:
+            thread.join(10)
 
     def cut_all(self) -> None:
         with self._lock:
@@ -44,16 +49,21 @@ class CuttingProxy:
         while not self._closed:
             try:
                 client, _ = self._listener.accept()
-                broker = socket.create_connection(("127.0.0.1", self._target), timeout=10)
             except OSError:
-                time.sleep(0.01)
+                return
+            try:
+                broker = socket.create_connection(("127.0.0.1", self.target), timeout=10)
+            except OSError:
+                client.close()
                 continue
             broker.settimeout(None)
             budget = [self._random.randint(*self._range)]
             with self._lock:
                 self._open |= {client, broker}
             for source, target in ((client, broker), (broker, client)):
-                threading.Thread(target=self._forward, args=(source, target, budget), daemon=True).start()
+                thread = threading.Thread(target=self._forward, args=(source, target, budget), daemon=True)
+                self._threads.append(thread)
+                thread.start()
 
     def _forward(self, source: socket.socket, target: socket.socket, budget: list[int]) -> None:
         try:

@@ -40,7 +40,6 @@ T = TypeVar("T")
 
 SHARED = "shared"
 NO_NODE = -1
-_METADATA = BY_NAME["Metadata"]
 
 
 class Node(NamedTuple):
@@ -124,8 +123,8 @@ class Cluster:
         for link in links.values():
             await link.close()
 
-    def deadline(self, timeout_ms: int | None = None) -> Deadline:
-        return Deadline(self.options.timeout_ms if timeout_ms is None else timeout_ms)
+    def deadline(self) -> Deadline:
+        return Deadline(self.options.timeout_ms)
 
     # --- requests -------------------------------------------------------------------------------------------------
 
@@ -147,16 +146,15 @@ class Cluster:
     async def retrying(
         self,
         attempt: Callable[[], Awaitable[T]],
-        deadline: Deadline | None = None,
         *,
         repeatable: bool = True,
     ) -> T:
-        """The result of `attempt`, tried again after retriable errors until the deadline; then the last error.
+        """The result of `attempt`, tried again after retriable errors for `timeout_ms`; then the last error.
 
         Not `repeatable`: doing it twice is not the same as doing it once, so it is not tried again if a try may have
         been carried out. A topic that is not there is asked for again for a short time only.
         """
-        deadline = deadline or self.deadline()
+        deadline = self.deadline()
         unknown_topic_deadline = Deadline(self.options.unknown_topic_ms)
         backoff = Backoff(self.options.retry_backoff_ms, self.options.retry_backoff_max_ms)
         while True:
@@ -234,9 +232,9 @@ class Cluster:
         else:
             self._topics.pop(topic, None)
 
-    async def topic(self, name: str, *, create: bool = False, deadline: Deadline | None = None) -> TopicMetadata:
+    async def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
         """`create`: the broker may create it, if it is set to do so."""
-        return await self.retrying(lambda: self.ask_topic(name, create=create), deadline)
+        return await self.retrying(lambda: self.ask_topic(name, create=create))
 
     async def ask_topic(self, name: str, *, create: bool = False) -> TopicMetadata:
         """From the cache or the broker; one try."""

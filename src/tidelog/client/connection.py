@@ -94,9 +94,6 @@ class Connection(asyncio.BufferedProtocol):
             raise IncompatibleBroker(f"the broker at {self.address} speaks {speaks} of {api.name}, we {wants}")
         return version
 
-    def speaks(self, api: Api) -> bool:
-        return api.key in self._ranges
-
     async def request(self, api: Api, message: Struct, *, timeout_s: float, at_most: int | None = None) -> Any:  # noqa: ANN401
         """The response to a request. Waits for a slot first if too many wait for their reply already."""
         version = self.version_of(api, at_most)

@@ -7,7 +7,6 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from tidelog.client.cluster import Cluster
 from tidelog.client.content import as_timestamp
-from tidelog.client.deadline import Deadline
 from tidelog.client.errors import check
 from tidelog.errors import InvalidInput
 from tidelog.model import Offset, TimestampMs, TopicPartition
@@ -36,7 +35,6 @@ async def list_offsets(
     timestamps: Mapping[TopicPartition, TimestampMs],
     *,
     read_committed: bool = False,
-    deadline: Deadline | None = None,
 ) -> dict[TopicPartition, OffsetAtTime]:
     """Per partition the first offset at or after a time, or `EARLIEST` or `LATEST`; -1 if there is no such record."""
 
@@ -67,7 +65,7 @@ async def list_offsets(
                 found[partition] = OffsetAtTime(row.offset, row.timestamp)
         return found
 
-    return await cluster.retrying(attempt, deadline) if timestamps else {}
+    return await cluster.retrying(attempt) if timestamps else {}
 
 
 async def end_offsets(

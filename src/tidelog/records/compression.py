@@ -66,7 +66,8 @@ def _no_compression(data: ReadBuffer, _level: int | None) -> ReadBuffer:
 
 
 def _compress_gzip(data: ReadBuffer, level: int | None) -> bytes:
-    return bytes(cramjam.gzip.compress(data, level=level))
+    # Kafka's -1 leaves it to the library; cramjam says that with None.
+    return bytes(cramjam.gzip.compress(data, level=None if level == -1 else level))
 
 
 def _compress_snappy(data: ReadBuffer, _level: int | None) -> bytes:

@@ -167,6 +167,21 @@ def test_a_classic_member_that_does_not_rejoin_in_time_leaves_an_upgraded_group(
     assert codes[-1] == UNKNOWN
 
 
+def test_a_classic_member_that_was_removed_gives_up_everything_before_it_is_let_in_again() -> None:
+    world = World()
+    a, _ = settle_classic(world, {"a": (0, 1), "b": (2, 3)})
+    c = Consumer(world, "c")
+    c.beat()
+    world.advance(SESSION_MS)
+    c.beat()
+    assert len(c.owned) == 4
+    a.send_join()
+    assert a.join_reply().error_code == UNKNOWN
+    a.member_id, a.offers = "", offer()
+    a.send_join()
+    assert a.join_reply().error_code == OK
+
+
 def test_classic_members_leave_an_upgraded_group_by_id_or_instance() -> None:
     world = World()
     c = Consumer(world, "c")

@@ -14,7 +14,7 @@ with warnings.catch_warnings():  # importing kafka-python reads its files in a w
     from kafka.consumer.subscription_state import ConsumerRebalanceListener  # type: ignore[import-untyped]
     from kafka.coordinator.assignors.range import RangePartitionAssignor  # type: ignore[import-untyped]
     from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor  # type: ignore[import-untyped]
-    from kafka.errors import KafkaError  # type: ignore[import-untyped]
+    from kafka.errors import KafkaConnectionError, KafkaError, NodeNotReadyError  # type: ignore[import-untyped]
     from kafka.structs import OffsetAndMetadata  # type: ignore[import-untyped]
 
 logging.getLogger("kafka").setLevel(logging.CRITICAL)
@@ -42,8 +42,13 @@ class KafkaPythonReader(Reader):
         """In a group with more patience: when a poll ends while a rebalance is under way, kafka-python 3.0.12 may
         take the assignment for received and never use it."""
         seconds = max(seconds, 1.0) if self._subscribed else seconds
-        with translated():
-            polled = self.consumer.poll(timeout_ms=int(seconds * 1000))
+        try:
+            with translated():
+                polled = self.consumer.poll(timeout_ms=int(seconds * 1000))
+        except ClientError as error:
+            if isinstance(error.__cause__, KafkaConnectionError | NodeNotReadyError):
+                return []  # it tries again with the next poll
+            raise
         return [
             Record(
                 each.partition,

@@ -66,7 +66,7 @@ class ClassicAccess:
             member_id = f"{request.client_id}-{self._env.new_id()}"
             self._env.reply(token, JoinGroupReply(MemberIdRequired.kafka_code, member_id=member_id))
             return
-        member = self._member(request, now_ms)
+        member = self._member(request, now_ms, owns_something=bool(subscription.owned))
         timeout_ms = request.rebalance_timeout_ms if request.rebalance_timeout_ms >= 0 else request.session_timeout_ms
         news = {
             "interest": Interest(frozenset(subscription.topics)),
@@ -156,7 +156,7 @@ class ClassicAccess:
             return LeftMember(leaving.member_id, instance_id, refusal.kafka_code)
         return LeftMember(leaving.member_id, instance_id, NO_ERROR)
 
-    def _member(self, request: JoinGroup, now_ms: int) -> ConsumerMember:
+    def _member(self, request: JoinGroup, now_ms: int, *, owns_something: bool) -> ConsumerMember:
         group, instance_id = self._group, request.group_instance_id
         if request.member_id == NO_MEMBER_ID:
             member_id = f"{instance_id or request.client_id}-{self._env.new_id()}"
@@ -170,6 +170,10 @@ class ClassicAccess:
             member = group.members.get(member_id)
             if member is not None:
                 return member
+            # An id that is not a member's is one that we just gave out, or belongs to one that was removed. The
+            # latter may still work on partitions that are others' by now: it must be told before it is let in again.
+            if owns_something:
+                raise UnknownMemberId(f"no member has id {member_id}")
         group.check_room()
         newcomer = ConsumerMember(member_id, instance_id)
         group.admit(newcomer, NOTHING, now_ms)
