@@ -141,6 +141,7 @@ async def _restored_groups(config: BrokerConfig, topics: Topics, metadata: Metad
             group_max_size=config.number("group.max.size"),
             group_consumer_session_timeout_ms=config.number("group.consumer.session.timeout.ms"),
             group_consumer_heartbeat_interval_ms=config.number("group.consumer.heartbeat.interval.ms"),
+            group_consumer_migration_policy=str(config.value("group.consumer.migration.policy")),
             group_consumer_max_size=config.number("group.consumer.max.size"),
             offset_metadata_max_bytes=config.number("offset.metadata.max.bytes"),
             offsets_retention_minutes=config.number("offsets.retention.minutes"),

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from tests.e2e.clients import CLIENTS, Client
 from tests.e2e.clients.base import SECONDS
 from tests.e2e.clients.confluent import common
+from tests.e2e.clients.confluent_admin import AdminClient, NewTopic
 from tests.support.brokers import BrokerProcess, unique
 
 MakeTopic = Callable[..., str]

@@ -189,11 +189,11 @@ class Group:
         assert not again, f"seen again although committed: {dict(sorted(again.items())[:20])}"
 
 
-def _main(client: str, bootstrap: str, topic: str, group: str, session_ms: int, more: dict[str, Any]) -> None:
+def _main(client: str, bootstrap: str, topic: str, group: str, session_ms: str, more: str) -> None:
     def say(what: str, content: object) -> None:
         os.write(1, (json.dumps([what, content]) + "\n").encode())
 
-    reader = CLIENTS[client](bootstrap).reader(topic, group=group, session_ms=session_ms, **more)
+    reader = CLIENTS[client](bootstrap).reader(topic, group=group, session_ms=int(session_ms), **json.loads(more))
     partitions: set[int] | None = None
     while True:
         records = reader.poll(0.05)
@@ -212,4 +212,4 @@ def _main(client: str, bootstrap: str, topic: str, group: str, session_ms: int, 
 
 
 if __name__ == "__main__":
-    _main(*sys.argv[1:5], int(sys.argv[5]), json.loads(sys.argv[6]))
+    _main(*sys.argv[1:])

@@ -171,5 +171,5 @@ def test_groups_and_their_offsets(admin: Any, client: KafkaPython, make_topic: M
 def raise_first(results: Any) -> None:
     """Errors come as values in some versions of the client."""
     for error in results.values() if isinstance(results, dict) else ():
-        if isinstance(error, type) and issubclass(error, KafkaError) and getattr(error, "errno", 0):
+        if isinstance(error, type) and issubclass(error, KafkaError) and getattr(error, "errno", None):
             raise error

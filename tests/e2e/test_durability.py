@@ -3,16 +3,15 @@
 import random
 import threading
 import time
-from collections.abc import Callable
 
 import pytest
 from confluent_kafka import KafkaError, TopicCollection
 from confluent_kafka import Message as Delivered
-from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 
 from tests.e2e.clients import CLIENTS, Confluent, Message
 from tests.e2e.clients.base import SECONDS, Place
 from tests.e2e.clients.confluent import common
+from tests.e2e.clients.confluent_admin import AdminClient, ConfigResource, ResourceType
 from tests.e2e.conftest import topic_maker
 from tests.e2e.members import Group, Worker
 from tests.gateways.raw import RawClient
@@ -31,7 +30,7 @@ class Writer:
         self.places: dict[bytes, Place] = {}
         self.failed: list[str] = []
         self.sent = 0
-        self._producer = Confluent(bootstrap).producer(idempotent=True, **{"linger.ms": 1})
+        self._producer = Confluent(bootstrap).producer(idempotent=True, config={"linger.ms": 1})
         self._topic = topic
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -63,7 +62,7 @@ class CommitWatch:
     """Reads the committed offsets again and again: they never go back."""
 
     def __init__(self, broker: BrokerProcess, topic: str, group: str) -> None:
-        self._reader = Confluent(broker.bootstrap).reader(topic, group=None, **{"group.id": group})
+        self._reader = Confluent(broker.bootstrap).reader(topic, config={"group.id": group})
         self._highest: dict[int, int] = {}
 
     def look(self) -> dict[int, int]:
@@ -162,8 +161,7 @@ def test_members_carry_on_over_a_restart_without_a_rebalance(own_broker: BrokerP
         group.wait_for(sent)
         before = [(worker.partitions, worker.assignments) for worker in workers]
         generation = generation_of(own_broker, id_)
-        restart: dict[str, Callable[[], object]] = {"stopped": own_broker.stop, "killed": own_broker.kill}
-        restart[how]()
+        own_broker.stop() if how == "stopped" else own_broker.kill()
         own_broker.start()
         sent += send()
         group.wait_for(sent)
@@ -226,7 +224,7 @@ def test_it_stops_soon_also_with_clients_that_wait(own_broker: BrokerProcess) ->
 
 def test_a_broker_that_is_gone_is_an_error_and_not_silence(own_broker: BrokerProcess) -> None:
     topic = topic_maker(own_broker)()
-    producer = Confluent(own_broker.bootstrap).producer(**{"message.timeout.ms": 1000})
+    producer = Confluent(own_broker.bootstrap).producer(config={"message.timeout.ms": 1000})
     own_broker.stop()
     errors: list[KafkaError | None] = []
     producer.produce(topic, b"value", on_delivery=lambda error, _: errors.append(error))

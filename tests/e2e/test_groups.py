@@ -171,7 +171,7 @@ def test_a_member_that_does_not_poll_gives_its_partitions_away(broker: BrokerPro
     """It still sends heartbeats, so it leaves by itself; the others go on."""
     topic, id_ = make_topic(PARTITIONS), unique("group")
     client = Confluent(broker.bootstrap)
-    lazy = client.reader(topic, group=id_, session_ms=500, **{"max.poll.interval.ms": 1000})
+    lazy = client.reader(topic, group=id_, session_ms=500, config={"max.poll.interval.ms": 1000})
     try:
         eventually(lambda: lazy.poll(0.05) or len(lazy.assignment()) == PARTITIONS)
         with Group() as group:
@@ -191,7 +191,7 @@ def test_a_group_of_the_consumer_protocol_grows_and_shrinks(broker: BrokerProces
     client = Confluent(broker.bootstrap)
 
     def worker() -> Worker:
-        return Worker(lambda: client.reader(topic, group=id_, **{"group.protocol": "consumer"}))
+        return Worker(lambda: client.reader(topic, group=id_, config={"group.protocol": "consumer"}))
 
     sent = send(broker.bootstrap, topic)
     with Group() as group:

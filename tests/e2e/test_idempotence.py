@@ -25,7 +25,7 @@ def test_every_record_is_stored_once_and_in_order(tmp_path_factory: pytest.TempP
     ):
         proxy.target = broker.second_port
         topic = topic_maker(broker)(PARTITIONS)
-        producer = Confluent(f"127.0.0.1:{proxy.port}").producer(idempotent=True, **{"batch.num.messages": 50})
+        producer = Confluent(f"127.0.0.1:{proxy.port}").producer(idempotent=True, config={"batch.num.messages": 50})
         proxy.cutting.set()
         for number in range(COUNT):
 

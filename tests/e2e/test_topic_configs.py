@@ -5,11 +5,17 @@ import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from tests.e2e.clients import Client, ClientError, Confluent, Message
 from tests.e2e.clients.base import SECONDS
 from tests.e2e.clients.confluent import common
+from tests.e2e.clients.confluent_admin import (
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
 from tests.e2e.conftest import MakeTopic, topic_maker
 from tests.gateways.raw import RawClient
 from tests.support.brokers import BrokerProcess, eventually
@@ -60,7 +66,7 @@ def test_retention_deletes_old_segments(
         confluent.produce(topic, [Message(b"x" * 2000, partition=0, timestamp_ms=old)])
     with confluent.reader(topic) as reader:
         assert reader.watermarks(0) == (0, 10)
-        set_config(broker, topic, config, "9000" if config == "retention.bytes" else "30000")
+        set_config(broker, topic, config, "5000" if config == "retention.bytes" else "30000")
         begin = eventually(lambda: reader.watermarks(0)[0], until=lambda begin: begin >= 6)
         assert reader.watermarks(0)[1] == 10
     confluent.produce(topic, [Message(b"new")])
@@ -117,7 +123,8 @@ def test_a_compacted_topic_wants_keys(client: Client, make_topic: MakeTopic) -> 
 
 
 @pytest.mark.parametrize(
-    ("config", "offset_ms"), [("message.timestamp.before.max.ms", -60_000), ("message.timestamp.after.max.ms", 60_000)]
+    ("config", "offset_ms"),
+    [("message.timestamp.before.max.ms", -60_000), ("message.timestamp.after.max.ms", 60_000)],
 )
 def test_timestamps_out_of_bounds_are_refused(
     client: Client, make_topic: MakeTopic, config: str, offset_ms: int

@@ -48,9 +48,11 @@ def valid_frames(client: RawClient, topic: str, rng: random.Random) -> list[byte
         frame(BY_NAME["Produce"], 9, 1, produce_request(topic, batch(b"value", b"other", timestamp=-1), acks=-1)),
         frame(BY_NAME["Fetch"], 12, 2, fetch_request(topic, {0: 0}, session_epoch=0)),
     ]
-    for case in offered_requests():
-        if case.message.top.name not in ("ProduceRequest", "FetchRequest", "CreateTopicsRequest"):
-            frames.append(frame(BY_NAME[api_name(case)], case.version, 3, random_message(case, rng, 2)))
+    frames += [
+        frame(BY_NAME[api_name(case)], case.version, 3, random_message(case, rng, 2))
+        for case in offered_requests()
+        if case.message.top.name not in ("ProduceRequest", "FetchRequest", "CreateTopicsRequest")
+    ]
     return frames
 
 

@@ -8,8 +8,9 @@ from typing import Self
 
 
 class CuttingProxy:
-    """Forwards to the port `target`, as soon as that is set. As long as `cutting` is set, each connection ends after a random number of bytes: what has
-    been read may be forwarded in part, so that the broker gets half a request or the client half a reply."""
+    """Forwards to the port `target`, as soon as that is set. As long as `cutting` is set, each connection ends after
+    a random number of bytes: what has been read may be forwarded in part, so that the broker gets half a request or
+    the client half a reply."""
 
     def __init__(self, seed: int, *, bytes_from: int = 2_000, bytes_to: int = 40_000) -> None:
         self.target = 0

@@ -237,6 +237,8 @@ group.consumer.heartbeat.interval.ms int 5000 1.. read-only
     How often a member of the consumer protocol sends a heartbeat.
 group.consumer.max.size int 2147483647 1.. read-only
     The most members of a group of the consumer protocol.
+group.consumer.migration.policy string bidirectional disabled|upgrade|downgrade|bidirectional read-only
+    Whether groups may change between the classic and the consumer protocol while they run, and which way.
 group.consumer.session.timeout.ms int 45000 1.. read-only
     A member of the consumer protocol that is silent for so long leaves its group.
 group.initial.rebalance.delay.ms int 3000 0.. read-only

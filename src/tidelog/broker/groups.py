@@ -38,11 +38,13 @@ class Groups:
 
     # As a listener to topics: the groups follow them.
 
-    def topic_created(self, topic: Topic) -> None:
-        """Nothing waits for it in a classic group: its members find it in the metadata."""
+    def topic_created(self, _topic: Topic) -> None:
+        self.coordinator.topics_changed()
+        self._set_timer()
 
-    def topic_changed(self, before: Topic, after: Topic) -> None:
-        """As above."""
+    def topic_changed(self, _before: Topic, _after: Topic) -> None:
+        self.coordinator.topics_changed()
+        self._set_timer()
 
     def topic_deleted(self, topic: Topic) -> None:
         self._carry_out(self.coordinator.topics_deleted([topic.name]))

@@ -133,7 +133,7 @@ class Confluent(Client):
                 -1 if message.partition is None else message.partition,
                 on_delivery=delivered,
                 timestamp=message.timestamp_ms or 0,
-                headers=list(message.headers),  # type: ignore[arg-type]
+                headers=list(message.headers),
             )
         left = producer.flush(SECONDS)
         assert not left, f"{left} messages were not delivered within {SECONDS} s"
@@ -145,8 +145,15 @@ class Confluent(Client):
             found.append(place)
         return found
 
-    def producer(self, *, codec: str = "none", acks: int = -1, idempotent: bool = False, **more: Any) -> Producer:
-        config = {
+    def producer(
+        self,
+        *,
+        codec: str = "none",
+        acks: int = -1,
+        idempotent: bool = False,
+        config: Mapping[str, Any] | None = None,
+    ) -> Producer:
+        usual = {
             **common(self.bootstrap),
             "compression.type": codec,
             "acks": acks,
@@ -155,7 +162,7 @@ class Confluent(Client):
             "message.timeout.ms": int(SECONDS * 1000),
             "linger.ms": 5,
         }
-        return Producer({**config, **more})
+        return Producer({**usual, **(config or {})})
 
     def reader(
         self,
@@ -165,22 +172,22 @@ class Confluent(Client):
         instance: str | None = None,
         assignor: str = "range",
         session_ms: int = 6000,
-        **more: Any,
+        config: Mapping[str, Any] | None = None,
     ) -> ConfluentReader:
-        config = {
+        config = config or {}
+        usual = {
             **common(self.bootstrap),
             "group.id": group or f"none-{time.monotonic_ns()}",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
             "fetch.wait.max.ms": 100,
             "fetch.error.backoff.ms": 20,
-            **more,
         }
         if instance is not None:
-            config["group.instance.id"] = instance
+            usual["group.instance.id"] = instance
         if config.get("group.protocol") != "consumer":
-            config["partition.assignment.strategy"] = assignor
-            config["session.timeout.ms"] = session_ms
-            config["heartbeat.interval.ms"] = max(50, session_ms // 30)
-            config["max.poll.interval.ms"] = max(60_000, session_ms)
-        return ConfluentReader(topic, config, subscribe=group is not None)
+            usual["partition.assignment.strategy"] = assignor
+            usual["session.timeout.ms"] = session_ms
+            usual["heartbeat.interval.ms"] = max(50, session_ms // 30)
+            usual["max.poll.interval.ms"] = max(60_000, session_ms)
+        return ConfluentReader(topic, {**usual, **config}, subscribe=group is not None)

@@ -1,0 +1,25 @@
+"""confluent-kafka's AdminClient and what goes with it; the package does not say that it exports these names."""
+
+from confluent_kafka.admin import (  # type: ignore[attr-defined]
+    AdminClient,
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ConfigSource,
+    NewPartitions,
+    NewTopic,
+    OffsetSpec,
+    ResourceType,
+)
+
+__all__ = [
+    "AdminClient",
+    "AlterConfigOpType",
+    "ConfigEntry",
+    "ConfigResource",
+    "ConfigSource",
+    "NewPartitions",
+    "NewTopic",
+    "OffsetSpec",
+    "ResourceType",
+]
