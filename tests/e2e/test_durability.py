@@ -109,7 +109,7 @@ def test_a_killed_broker_comes_back_with_everything_acknowledged(own_broker: Bro
 @pytest.mark.slow
 def test_everything_is_there_after_a_clean_restart(own_broker: BrokerProcess) -> None:
     topic = topic_maker(own_broker)(3, {"retention.ms": "123456789", "segment.bytes": "20000"})
-    client, admin = Confluent(own_broker.bootstrap), AdminClient(common(own_broker.bootstrap))
+    client = Confluent(own_broker.bootstrap)
     group = unique("group")
     sent = [Message(b"%d" % number * 100, partition=number % 3) for number in range(900)]
     places = client.produce(topic, sent, codec="lz4", idempotent=True)
@@ -118,6 +118,7 @@ def test_everything_is_there_after_a_clean_restart(own_broker: BrokerProcess) ->
         reader.commit({0: 300, 1: 7, 2: 0})
 
     def described() -> tuple[object, ...]:
+        admin = AdminClient(common(own_broker.bootstrap))
         (found,) = admin.describe_topics(TopicCollection([topic])).values()
         (configs,) = admin.describe_configs([ConfigResource(ResourceType.TOPIC, topic)]).values()
         (offsets,) = admin.describe_consumer_groups([group]).values()
@@ -169,6 +170,29 @@ def test_members_carry_on_over_a_restart_without_a_rebalance(own_broker: BrokerP
         assert generation_of(own_broker, id_) == generation
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["stopped", "killed"])
+def test_members_of_the_consumer_protocol_carry_on_over_a_restart(own_broker: BrokerProcess, how: str) -> None:
+    topic, id_ = topic_maker(own_broker)(PARTITIONS), unique("group")
+    client = Confluent(own_broker.bootstrap)
+    messages = [Message(b"x", partition=number % PARTITIONS) for number in range(30)]
+    with Group() as group:
+        workers = [
+            Worker(lambda: client.reader(topic, group=id_, config={"group.protocol": "consumer"})) for _ in range(2)
+        ]
+        for worker in workers:
+            group.add(worker)
+        group.wait_until_shared(PARTITIONS)
+        sent = client.produce(topic, messages)
+        group.wait_for(sent)
+        before = [(worker.partitions, worker.assignments) for worker in workers]
+        own_broker.stop() if how == "stopped" else own_broker.kill()
+        own_broker.start()
+        sent += client.produce(topic, messages)
+        group.wait_for(sent)
+        assert [(worker.partitions, worker.assignments) for worker in workers] == before
+
+
 def generation_of(broker: BrokerProcess, group: str) -> int:
     """No API tells it to those who are not members; but a heartbeat says whether a guess is right."""
     with RawClient(broker.port) as client:
@@ -179,6 +203,7 @@ def generation_of(broker: BrokerProcess, group: str) -> int:
     raise AssertionError("no generation was right")
 
 
+@pytest.mark.slow
 def test_producer_ids_are_never_given_out_twice(own_broker: BrokerProcess) -> None:
     given = []
     for _ in range(3):
@@ -222,6 +247,7 @@ def test_it_stops_soon_also_with_clients_that_wait(own_broker: BrokerProcess) ->
         own_broker.start()
 
 
+@pytest.mark.slow
 def test_a_broker_that_is_gone_is_an_error_and_not_silence(own_broker: BrokerProcess) -> None:
     topic = topic_maker(own_broker)()
     producer = Confluent(own_broker.bootstrap).producer(config={"message.timeout.ms": 1000})

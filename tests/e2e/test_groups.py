@@ -94,6 +94,7 @@ def test_different_clients_share_a_group(broker: BrokerProcess, make_topic: Make
         group.wait_for(sent + send(broker.bootstrap, topic))
 
 
+@pytest.mark.slow
 def test_a_static_member_comes_back_without_a_rebalance(client: Client, make_topic: MakeTopic) -> None:
     topic, id_ = make_topic(PARTITIONS), unique("group")
     with Group() as group:
@@ -206,4 +207,43 @@ def test_a_group_of_the_consumer_protocol_grows_and_shrinks(broker: BrokerProces
         group.remove(first)
         sent += send(broker.bootstrap, topic)
         group.wait_until_shared(PARTITIONS)
+        group.wait_for(sent)
+
+
+@pytest.mark.slow
+def test_a_killed_member_of_the_consumer_protocol_is_replaced(broker: BrokerProcess, make_topic: MakeTopic) -> None:
+    topic, id_ = make_topic(PARTITIONS), unique("group")
+    client, new = Confluent(broker.bootstrap), {"group.protocol": "consumer"}
+    sent = send(broker.bootstrap, topic)
+    with Group() as group:
+        doomed = group.add(MemberProcess("confluent", broker.bootstrap, topic, id_, 1000, config=new))
+        group.add(Worker(lambda: client.reader(topic, group=id_, config=new)))
+        group.wait_until_shared(PARTITIONS)
+        sent += send(broker.bootstrap, topic)
+        eventually(lambda: doomed.seen)
+        group.remove(doomed)
+        sent += send(broker.bootstrap, topic)
+        group.wait_until_shared(PARTITIONS)
+        group.wait_for(sent)
+
+
+@pytest.mark.slow
+def test_a_classic_group_moves_to_the_consumer_protocol_while_it_works(
+    broker: BrokerProcess, make_topic: MakeTopic
+) -> None:
+    """One member after the other is started anew with the other protocol; nothing is lost on the way."""
+    topic, id_ = make_topic(PARTITIONS), unique("group")
+    client = Confluent(broker.bootstrap)
+    sent = send(broker.bootstrap, topic)
+    with Group() as group:
+        for _ in range(2):
+            group.add(Worker(lambda: client.reader(topic, group=id_)))
+        group.wait_until_shared(PARTITIONS)
+        for old in list(group.members):
+            group.add(Worker(lambda: client.reader(topic, group=id_, config={"group.protocol": "consumer"})))
+            sent += send(broker.bootstrap, topic)
+            group.wait_until_shared(PARTITIONS)
+            group.remove(old)
+            sent += send(broker.bootstrap, topic)
+            group.wait_until_shared(PARTITIONS)
         group.wait_for(sent)

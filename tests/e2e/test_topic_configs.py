@@ -159,6 +159,7 @@ def test_flush_policies_sync_when_they_say(tmp_path: Path) -> None:
             before = count()
             for _ in range(10):
                 client.produce(topic, [Message(b"value")], acks=acks)
+            eventually(quiet)  # strace writes down what it saw a moment later
             return count() - before
 
         def count() -> int:

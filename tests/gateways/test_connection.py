@@ -78,6 +78,14 @@ def test_produce_is_advertised_from_0_for_older_clients(client: RawClient) -> No
     assert all(each.min_version <= each.max_version for each in ranges.values())
 
 
+def test_bytes_behind_a_message_are_passed_over(client: RawClient) -> None:
+    """As librdkafka sends them when it asks for the metadata of all topics."""
+    request = client.framed("Metadata", 13, MetadataRequest(None))
+    client.socket.sendall(struct.pack(">i", len(request) - 4 + 3) + request[4:] + b"\x01\x00\x00")
+    assert client.reply().brokers
+    assert client.is_answered()
+
+
 @pytest.mark.parametrize(
     "frame",
     [
@@ -169,6 +177,7 @@ def test_connections_above_the_limit_are_refused_until_there_is_room(start_broke
     all_closed(clients)
 
 
+@pytest.mark.slow
 def test_idle_connections_are_closed_and_busy_ones_are_not(start_broker: StartBroker) -> None:
     broker = start_broker({"kafka.connections.max.idle.ms": "1000"})
     with RawClient(broker.port) as idle, RawClient(broker.port) as busy, RawClient(broker.port) as waiting:

@@ -192,16 +192,14 @@ class LocalLog:
             if earlier is not None:
                 waiter = self._promise(earlier.last_offset + 1) if durable else None
                 return LocalAppend(earlier.base_offset, earlier.last_offset, now_ms, waiter, duplicate=True)
-        base_offset = offset = self._end
-        position = 0
-        for number, header in enumerate(headers):
-            place(view, position, header, offset, leader_epoch)
-            if stamp:
-                headers[number] = stamp_append_time(view, position, header, now_ms)
-            position += header.length + LENGTH_END
-            offset += header.last_offset_delta + 1
+        base_offset = self._end
+        if len(headers) == 1 and not stamp:
+            place(view, 0, headers[0], base_offset, leader_epoch)
+            end = base_offset + headers[0].last_offset_delta + 1
+        else:
+            end = self._place_all(view, headers, leader_epoch, now_ms if stamp else None)
         active = self._active
-        if active.is_full(position, offset - 1, self.settings.segment_bytes) or self._is_aged(now_ms):
+        if active.is_full(len(view), end - 1, now_ms, self.settings):
             active = self._roll(now_ms)
         try:
             active.write(view, headers)
@@ -209,9 +207,25 @@ class LocalLog:
             self._unfinished_write = self._blocked = True
             self._try_to_drop_unfinished()
             raise storage_error(error, f"append to {self.partition}") from error
-        self._end = offset
-        self._remember(headers, view, base_offset, now_ms)
-        return LocalAppend(base_offset, offset - 1, now_ms, self._after_append(durable, offset - base_offset))
+        self._end = end
+        if len(headers) == 1 and headers[0].producer_id < 0:
+            self._tail.append(base_offset, view)
+        else:
+            self._remember(headers, view, base_offset, now_ms)
+        return LocalAppend(base_offset, end - 1, now_ms, self._after_append(durable, end - base_offset))
+
+    def _place_all(
+        self, view: memoryview, headers: list[BatchHeader], leader_epoch: LeaderEpoch, stamp_ms: TimestampMs | None
+    ) -> Offset:
+        """Write their places, and if asked their time, into the batches; the offset behind them."""
+        position, offset = 0, self._end
+        for number, header in enumerate(headers):
+            place(view, position, header, offset, leader_epoch)
+            if stamp_ms is not None:
+                headers[number] = stamp_append_time(view, position, header, stamp_ms)
+            position += header.length + LENGTH_END
+            offset += header.last_offset_delta + 1
+        return offset
 
     def _checked(self, view: memoryview) -> list[BatchHeader]:
         """The headers of everything in `view`, or what is wrong with it."""
@@ -281,10 +295,6 @@ class LocalLog:
         self._unfinished_write = False
         self._blocked = self._closed or self._fault is not None
         return True
-
-    def _is_aged(self, now_ms: TimestampMs) -> bool:
-        active = self._active
-        return active.size > 0 and now_ms - active.created_ms >= self.settings.segment_ms
 
     def _roll(self, now_ms: TimestampMs) -> ActiveSegment:
         """Seal the active segment and begin the next; nothing has changed if that fails."""
@@ -446,7 +456,7 @@ class LocalLog:
     def retain(self, now_ms: TimestampMs) -> int:
         """Delete the oldest segments that are too old or too many bytes; how many."""
         settings = self.settings
-        if self._is_aged(now_ms):
+        if self._active.is_full(0, self._end, now_ms, settings):
             self._roll(now_ms)
         expired = 0
         excess = UNLIMITED

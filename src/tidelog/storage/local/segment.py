@@ -12,6 +12,7 @@ from tidelog.errors import CorruptBatch, CorruptLog
 from tidelog.model import NO_TIMESTAMP, Offset, TimestampMs
 from tidelog.records.batch import HEADER_SIZE, LENGTH_END, MAGIC, MIN_LENGTH, BatchHeader
 from tidelog.records.record import decode
+from tidelog.settings import LogSettings
 from tidelog.storage.local.files import File, Files, storage_error
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.index import (
@@ -478,9 +479,11 @@ class ActiveSegment(Segment):
         self.drop_unfinished()
         self.rebuild_indexes()
 
-    def is_full(self, more_bytes: int, last_offset: Offset, max_bytes: int) -> bool:
+    def is_full(self, more_bytes: int, last_offset: Offset, now_ms: TimestampMs, settings: LogSettings) -> bool:
+        """Whether the next bytes belong into a new segment: by size, age, offsets or a full index."""
         return self.size > 0 and (
-            self.size + more_bytes > max_bytes
+            self.size + more_bytes > settings.segment_bytes
+            or now_ms - self.created_ms >= settings.segment_ms
             or last_offset - self.base_offset > MAX_RELATIVE_OFFSET
             or (self._indexes or self.indexes).full
         )

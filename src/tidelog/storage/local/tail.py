@@ -55,7 +55,7 @@ class Tail:
             self.clear()
             return
         self._base_offsets.append(base_offset)
-        if size < _COPY_BELOW or 2 * size < memoryview(batch.obj).nbytes:
+        if size < _COPY_BELOW or 2 * size < len(batch.obj):  # type: ignore[arg-type]  # bytes or a bytearray
             self._views.append(bytes(batch))
         else:
             self._views.append(batch)
