@@ -43,6 +43,7 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProce
     """For tests that stop it or want it for themselves."""
     with BrokerProcess(tmp_path_factory.mktemp("broker")) as process:
         yield process
+        assert "Traceback" not in process.log, process.log
     gc.collect()  # what clients left behind is found here, and not in somebody else's test
 
 

@@ -172,11 +172,14 @@ def test_members_carry_on_over_a_restart_without_a_rebalance(own_broker: BrokerP
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["stopped", "killed"])
-def test_members_of_the_consumer_protocol_carry_on_over_a_restart(own_broker: BrokerProcess, how: str) -> None:
-    topic, id_ = topic_maker(own_broker)(PARTITIONS), unique("group")
-    client = Confluent(own_broker.bootstrap)
+def test_members_of_the_consumer_protocol_carry_on_over_a_restart(
+    tmp_path_factory: pytest.TempPathFactory, how: str
+) -> None:
+    patient = {"kafka.group.consumer.session.timeout.ms": "20000"}
     messages = [Message(b"x", partition=number % PARTITIONS) for number in range(30)]
-    with Group() as group:
+    with BrokerProcess(tmp_path_factory.mktemp("broker"), patient) as broker, Group() as group:
+        topic, id_ = topic_maker(broker)(PARTITIONS), unique("group")
+        client = Confluent(broker.bootstrap)
         workers = [
             Worker(lambda: client.reader(topic, group=id_, config={"group.protocol": "consumer"})) for _ in range(2)
         ]
@@ -186,8 +189,8 @@ def test_members_of_the_consumer_protocol_carry_on_over_a_restart(own_broker: Br
         sent = client.produce(topic, messages)
         group.wait_for(sent)
         before = [(worker.partitions, worker.assignments) for worker in workers]
-        own_broker.stop() if how == "stopped" else own_broker.kill()
-        own_broker.start()
+        broker.stop() if how == "stopped" else broker.kill()
+        broker.start()
         sent += client.produce(topic, messages)
         group.wait_for(sent)
         assert [(worker.partitions, worker.assignments) for worker in workers] == before

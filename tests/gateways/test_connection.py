@@ -225,6 +225,23 @@ def test_a_reader_that_does_not_read_does_not_fill_the_memory(start_broker: Star
             assert len(slow.reply().responses[0].partitions[0].records) > 31_000_000
 
 
+def test_a_reader_that_hangs_up_is_no_error_of_the_broker(start_broker: StartBroker) -> None:
+    broker = start_broker({"tail-cache-bytes": "0"})
+    topic = unique("topic")
+    with RawClient(broker.port) as writer:
+        writer.create_topic(topic)
+        for _ in range(8):
+            assert writer.produce(topic, b"x" * 1_000_000).error_code == 0
+        for _ in range(30):
+            with RawClient(broker.port, receive_buffer=64 << 10) as rude:
+                rude.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                request = fetch_request(topic, {0: 0}, partition_max_bytes=32 * MIB)
+                rude.socket.sendall(rude.framed("Fetch", 12, request) * 5)
+                rude.socket.recv(1000)
+        assert writer.is_answered()
+    assert "Traceback" not in broker.log, broker.log
+
+
 @pytest.mark.slow
 def test_a_writer_that_does_not_read_is_not_read_either(start_broker: StartBroker) -> None:
     """Requests whose replies nobody takes: the bytes stay in the client's own buffers in the end."""

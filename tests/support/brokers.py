@@ -128,8 +128,16 @@ class BrokerProcess:
         """Whatever state it is in."""
         if self._process is not None:
             if self.is_running:
+                for child in self._children():
+                    os.kill(child, signal.SIGKILL)
                 self._process.kill()
             self._process.wait()
+
+    def _children(self) -> list[int]:
+        """The broker itself, where another command runs it: it would outlive that command."""
+        if not self._under:
+            return []
+        return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
 
     def __enter__(self) -> Self:
         return self.start()

@@ -148,7 +148,9 @@ class KafkaServer:
 
     def failed(self, connection: Connection, request: RequestHeader | None, error: Exception) -> None:
         what = f"{request.api.name} v{request.api_version}" if request is not None else None
-        if isinstance(error, UnsupportedVersion | StorageError) or hasattr(error, "kafka_code"):
+        if isinstance(error, ConnectionError):
+            log.debug("a client hung up while it was being answered", peer=connection.peer)
+        elif isinstance(error, UnsupportedVersion | StorageError) or hasattr(error, "kafka_code"):
             log.warning("connection closed", peer=connection.peer, request=what, reason=str(error))
         else:
             log.error("request failed", peer=connection.peer, request=what, exc_info=error)
