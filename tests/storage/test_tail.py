@@ -70,14 +70,25 @@ def test_clearing_gives_the_memory_back() -> None:
     assert sizes(tail, 10) == [1000]
 
 
-def test_a_large_view_is_kept_without_a_copy_and_a_small_part_of_a_large_buffer_with_one() -> None:
+def test_a_large_batch_is_kept_as_it_is_and_a_small_one_as_a_copy() -> None:
     tail = Tail(TailCache(1 << 20))
     whole = memoryview(bytearray(64 << 10))
     tail.append(0, whole)
-    tail.append(1, memoryview(bytearray(256 << 10))[: 20 << 10])
+    tail.append(1, memoryview(bytearray(256 << 10))[:1000])
     kept, copied = tail.read(0, 1 << 30, END, at_least_one=True) or []
     assert kept is whole
     assert isinstance(copied, bytes)
+
+
+def test_a_large_batch_in_a_much_larger_buffer_is_left_to_the_page_cache() -> None:
+    cache = TailCache(1 << 20)
+    tail = Tail(cache)
+    tail.append(0, view(100))
+    tail.append(1, memoryview(bytearray(256 << 10))[: 20 << 10])
+    assert sizes(tail, 0) is None, "there is no gap: what is older goes with it"
+    tail.append(2, view(100))
+    assert sizes(tail, 1) is None
+    assert sizes(tail, 2) == [100]
 
 
 def test_reads_respect_limit_and_end() -> None:

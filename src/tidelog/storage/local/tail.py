@@ -49,16 +49,23 @@ class Tail:
         self._first = 0  # what stands before it was dropped; the lists are shortened now and then
 
     def append(self, base_offset: Offset, batch: memoryview) -> None:
-        """Keep one batch. A view is kept without a copy when it is most of what it keeps alive."""
+        """Keep one batch: a small one as a copy, a large one as it is if it is most of the buffer it keeps alive.
+        Other large ones are left to the page cache, from where they are sent as cheaply as from here; a copy of them
+        would cost more than the write."""
         size = len(batch)
+        keep: ReadBuffer
         if size + _PLACE_BYTES > self._cache.capacity_bytes:
             self.clear()
             return
-        self._base_offsets.append(base_offset)
-        if size < _COPY_BELOW or 2 * size < len(batch.obj):  # type: ignore[arg-type]  # bytes or a bytearray
-            self._views.append(bytes(batch))
+        if size < _COPY_BELOW:
+            keep = bytes(batch)
+        elif 2 * size >= len(batch.obj):  # type: ignore[arg-type]  # bytes or a bytearray
+            keep = batch
         else:
-            self._views.append(batch)
+            self.clear()
+            return
+        self._base_offsets.append(base_offset)
+        self._views.append(keep)
         self._cache.added(self, size)
 
     def read(self, offset: Offset, max_bytes: int, up_to: Offset, *, at_least_one: bool) -> list[ReadBuffer] | None:
