@@ -240,7 +240,7 @@ def test_records_are_deleted_up_to_an_offset(admin: AdminClient, client: Conflue
 
 
 def test_offsets_are_listed_by_every_spec(admin: AdminClient, client: Confluent, make_topic: MakeTopic) -> None:
-    topic = make_topic()
+    topic = make_topic(configs={"retention.ms": "-1"})  # the records are old
     stamps = [1000, 5000, 9000, 2000]
     client.produce(topic, [Message(b"x", partition=0, timestamp_ms=1_700_000_000_000 + each) for each in stamps])
     place = TopicPartition(topic, 0)
