@@ -76,7 +76,6 @@ class Raw:
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._reader = FrameReader()
         self._frames: list[memoryview] = []
-        self._buffer = bytearray(4 << 20)
 
     def ask(self, api: Any, version: int, message: Any) -> Any:
         self.socket.sendall(b"".join(encode_request(api, version, 1, "bench", message)))  # type: ignore[arg-type]
@@ -382,7 +381,6 @@ def measure_idle_connections(broker: Broker, report: Report, count: int) -> None
             raw = Raw(broker.bootstrap)
             stack.callback(raw.socket.close)
             raw.ask(API_VERSIONS, 3, ApiVersionsRequest("bench", "1"))
-            raw._buffer = bytearray()
         memory = broker.memory_mb()
         cpu = broker.cpu_seconds()
         time.sleep(2)

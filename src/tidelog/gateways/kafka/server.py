@@ -92,10 +92,6 @@ class KafkaServer:
         """Other limits from now on; the size of a frame from the next connection on."""
         self.limits = limits
 
-    @property
-    def connections(self) -> int:
-        return len(self._connections)
-
     async def close(self, grace_seconds: float = 5.0) -> None:
         """Take no more connections, answer what was asked, close; after the grace time without asking."""
         self._stopping = True

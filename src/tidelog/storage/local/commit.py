@@ -39,7 +39,6 @@ class GroupCommit:
     overlap the rest of the turn with the sync, was measured: more rounds cost more than the overlap gains.)"""
 
     def __init__(self, files: Files, directory: str, threads: int) -> None:
-        self._files = files
         self._loop = asyncio.get_running_loop()
         self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix="tidelog-flush")
         self._way = SyncWay(files, directory, self._executor, threads)
