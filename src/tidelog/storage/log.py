@@ -5,7 +5,7 @@ thread, the event loop's; what takes long happens behind `Appended` or in a slic
 """
 
 from abc import abstractmethod
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -33,6 +33,9 @@ class Appended(Protocol):
         """There is nothing to wait for."""
 
     def __await__(self) -> Generator[Any, None, "Appended"]: ...
+
+    def when_done(self, call: Callable[[Exception | None], None]) -> None:
+        """The same for those who have no task to wait in; not called within this call."""
 
 
 class FileRange(Protocol):

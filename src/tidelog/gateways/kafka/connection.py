@@ -34,15 +34,31 @@ class StoredChunk(Protocol):
 class Request:
     """What a handler may want to know besides the message."""
 
-    __slots__ = ("connection", "header")
+    __slots__ = ("connection", "frame", "header")
 
-    def __init__(self, header: RequestHeader, connection: "Connection") -> None:
+    def __init__(self, header: RequestHeader, frame: memoryview, connection: "Connection") -> None:
         self.header = header
+        self.frame = frame
         self.connection = connection
 
     @property
     def version(self) -> int:
         return self.header.api_version
+
+
+class Repeats(Protocol):
+    """Requests that say what an earlier one of the connection said, answered without being taken apart again. An API
+    that has such requests leaves one of these in `Connection.repeats`."""
+
+    def answer(self, frame: memoryview) -> "bytearray | Later | None":
+        """The reply, with its length; None: take the long way."""
+
+
+class Later(Protocol):
+    """A reply that has to wait for something."""
+
+    def then(self, send: Callable[[bytearray], None]) -> None:
+        """Call `send` with the reply when there is one."""
 
 
 class Pending:
@@ -91,6 +107,8 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, owner: Owner, context: Any) -> None:  # noqa: ANN401  (what the handlers of this listener need)
         self._owner = owner
         self.context = context
+        self.repeats: Repeats | None = None
+        self._loop = asyncio.get_running_loop()
         self._reader = FrameReader(owner.limits.max_frame_bytes)
         self._pending: deque[Pending] = deque()
         self._pending_bytes = 0
@@ -116,7 +134,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(self._owner.limits.write_buffer_bytes)
         peer = transport.get_extra_info("peername")
         self.peer = f"{peer[0]}" if isinstance(peer, tuple) else str(peer)
-        self.last_active = asyncio.get_running_loop().time()
+        self.last_active = self._loop.time()
         if not self._owner.opened(self):
             self._transport.abort()
 
@@ -141,7 +159,7 @@ class Connection(asyncio.BufferedProtocol):
             self._fail(None, error)
             return
         if frames and not self._closing:
-            self.last_active = asyncio.get_running_loop().time()
+            self.last_active = self._loop.time()
             self._frames += frames
             self._handle()
         self._account()
@@ -190,9 +208,15 @@ class Connection(asyncio.BufferedProtocol):
         self._pending.append(pending)
         self._pending_bytes += pending.size
         try:
+            if self.repeats is not None and (answer := self.repeats.answer(frame)) is not None:
+                if isinstance(answer, bytearray):
+                    self._encoded(pending, [answer], len(answer))
+                else:
+                    answer.then(lambda reply: self._encoded_later(pending, reply))
+                return
             header = decode_request_header(frame)
             handle = self._owner.handler_for(header)
-            reply = handle(Request(header, self), decode_request_body(header, frame))
+            reply = handle(Request(header, frame, self), decode_request_body(header, frame))
             if reply is None or isinstance(reply, Struct):
                 self._answer(pending, header, reply)
             else:
@@ -210,17 +234,29 @@ class Connection(asyncio.BufferedProtocol):
         except Exception as error:
             self._fail(header, error)
             return
-        if not self._flush_scheduled:
-            self._flush_scheduled = True
-            asyncio.get_running_loop().call_soon(self._flush)
+        self._flush_soon()
 
     def _answer(self, pending: Pending, header: RequestHeader, reply: Reply) -> None:
         if reply is None:
             pending.chunks = []
         else:
-            chunks = pending.chunks = encode_response(header.api, header.api_version, header.correlation_id, reply)
-            pending.reply_size = sum(map(len, chunks))
-            self._reply_bytes += pending.reply_size
+            chunks = encode_response(header.api, header.api_version, header.correlation_id, reply)
+            self._encoded(pending, chunks, sum(map(len, chunks)))
+
+    def _encoded(self, pending: Pending, chunks: Chunks, size: int) -> None:
+        pending.chunks = chunks
+        pending.reply_size = size
+        self._reply_bytes += size
+
+    def _encoded_later(self, pending: Pending, reply: bytearray) -> None:
+        self._encoded(pending, [reply], len(reply))
+        self._flush_soon()
+
+    def _flush_soon(self) -> None:
+        """After this turn of the loop, so that the replies that become ready in it leave together."""
+        if not self._flush_scheduled:
+            self._flush_scheduled = True
+            self._loop.call_soon(self._flush)
 
     def _flush(self) -> None:
         """Write the replies that are ready, up to the first request that still waits, as fast as the client reads."""
@@ -234,10 +270,10 @@ class Connection(asyncio.BufferedProtocol):
         except (TidelogError, OSError) as error:  # the reply's first bytes may be out: it cannot be taken back
             self._fail(None, error)
             return
-        self.last_active = asyncio.get_running_loop().time()
+        self.last_active = self._loop.time()
         self._account()
         if self._frames and self._has_room():
-            asyncio.get_running_loop().call_soon(self._handle)
+            self._loop.call_soon(self._handle)
         self._read_or_not()
         if self._closing and self.is_idle:
             transport.close()

@@ -6,7 +6,7 @@ separate step (`begin_flush` .. `end_flush`) that the commit (`commit.py`) runs 
 """
 
 from bisect import bisect_right
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from concurrent.futures import wait
 from typing import Any, NamedTuple, Protocol
 
@@ -40,6 +40,8 @@ class Waiter(Protocol):
     """A future of the commit: done when what it waits for is durable."""
 
     def __await__(self) -> Generator[Any, None, None]: ...
+    def exception(self) -> BaseException | None: ...
+    def add_done_callback(self, call: Callable[[Any], None]) -> None: ...
 
 
 class Commit(Protocol):
@@ -89,6 +91,10 @@ class LocalAppend:
         if self._waiter is not None:
             yield from self._waiter.__await__()
         return self
+
+    def when_done(self, call: Callable[[Exception | None], None]) -> None:
+        assert self._waiter is not None, "there is nothing to wait for"
+        self._waiter.add_done_callback(lambda waiter: call(waiter.exception()))
 
 
 class SegmentRange:

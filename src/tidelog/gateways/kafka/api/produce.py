@@ -11,6 +11,7 @@ from tidelog.broker.broker import Broker
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of, code_of, now_ms
+from tidelog.gateways.kafka.produce_repeats import ProduceRepeats
 from tidelog.model import TimestampType
 from tidelog.storage.log import Appended
 from tidelog.wire.error_codes import ErrorCode
@@ -48,12 +49,24 @@ def handle(request: Request, message: ProduceRequest) -> ProduceResponse | Await
         ]
         responses.append(TopicProduceResponse(topic.name, topic.topic_id, results))
     response = ProduceResponse(responses)
+    if acks != 0 and len(responses) == 1 == len(responses[0].partition_responses):
+        _learn(request, message, response)
     if acks == 0:
         _refuse_silently(response)
         return None
     if waiting:
         return _durable(response, waiting)
     return response
+
+
+def _learn(request: Request, message: ProduceRequest, response: ProduceResponse) -> None:
+    """One partition, and all is well: the client is likely to say the same again."""
+    topic, result = message.topic_data[0], response.responses[0].partition_responses[0]
+    if result.error_code == 0 and message.transactional_id is None:
+        repeats = request.connection.repeats
+        if not isinstance(repeats, ProduceRepeats):
+            repeats = request.connection.repeats = ProduceRepeats(broker_of(request))
+        repeats.learn(request.frame, request.version, topic, durable=message.acks == ALL)
 
 
 def _append(
