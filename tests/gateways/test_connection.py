@@ -178,6 +178,21 @@ def test_connections_above_the_limit_are_refused_until_there_is_room(start_broke
 
 
 @pytest.mark.slow
+def test_a_client_that_does_not_read_is_let_go_in_the_end(start_broker: StartBroker) -> None:
+    broker = start_broker({"kafka.connections.max.idle.ms": "1000"})
+    topic = unique("topic")
+    with RawClient(broker.port) as client, RawClient(broker.port, receive_buffer=4096) as stuck:
+        client.create_topic(topic)
+        for _ in range(8):
+            client.produce(topic, bytes(900_000))
+        for _ in range(8):
+            stuck.send("Fetch", 12, fetch_request(topic, {0: 0}, partition_max_bytes=8 * MIB))
+        eventually(lambda: "does not read its replies" in broker.log)
+        client.close()
+        assert stuck.is_closed_by_the_broker()
+    assert "request failed" not in broker.log
+
+
 def test_idle_connections_are_closed_and_busy_ones_are_not(start_broker: StartBroker) -> None:
     broker = start_broker({"kafka.connections.max.idle.ms": "1000"})
     with RawClient(broker.port) as idle, RawClient(broker.port) as busy, RawClient(broker.port) as waiting:

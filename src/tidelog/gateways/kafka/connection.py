@@ -193,6 +193,11 @@ class Connection(asyncio.BufferedProtocol):
     def is_idle(self) -> bool:
         return not (self._pending or self._frames)
 
+    @property
+    def is_stuck(self) -> bool:
+        """There are bytes for a client that does not read them."""
+        return self._transport is not None and self._transport.get_write_buffer_size() > 0
+
     # requests and replies
 
     def _handle(self) -> None:

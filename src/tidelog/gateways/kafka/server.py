@@ -152,11 +152,15 @@ class KafkaServer:
             log.error("request failed", peer=connection.peer, request=what, exc_info=error)
 
     async def _sweep(self) -> None:
-        """Close the connections that were silent for too long."""
+        """Close the connections that were silent, or did not read, for too long."""
         loop = asyncio.get_running_loop()
         while True:
             await asyncio.sleep(min(10.0, self.limits.idle_seconds / 2))
             before = loop.time() - self.limits.idle_seconds
             for connection in list(self._connections):
-                if connection.is_idle and connection.last_active < before:
-                    connection.finish()
+                if connection.last_active < before:
+                    if connection.is_stuck:
+                        log.warning("connection closed", peer=connection.peer, reason="it does not read its replies")
+                        connection.abort()
+                    elif connection.is_idle:
+                        connection.finish()
