@@ -1,4 +1,4 @@
-"""Clients of other languages. Opt-in (`TIDELOG_INTEROP=1`): they come from registries that Tidelog never needs itself."""
+"""Clients of other languages, opt-in (`TIDELOG_INTEROP=1`): they come from registries that Tidelog itself never needs."""
 
 import os
 import shutil
