@@ -1,4 +1,4 @@
-"""Clients of other languages, opt-in (`TIDELOG_INTEROP=1`): they come from registries that Tidelog itself never needs."""
+"""Clients of other languages, opt-in (`TIDELOG_INTEROP=1`): they come from registries that Tidelog never needs."""
 
 import os
 import shutil

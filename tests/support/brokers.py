@@ -106,16 +106,16 @@ class BrokerProcess:
         self._process.kill()
         self._process.wait()
 
-    def stop(self) -> float:
+    def stop(self, within: float = STOP_SECONDS) -> float:
         """SIGTERM: it must end cleanly and soon. The seconds it took."""
         assert self._process is not None
         assert self.is_running, f"the broker was gone already:\n{self.log}"
         began = time.monotonic()
         self._process.send_signal(signal.SIGTERM)
         try:
-            code = self._process.wait(STOP_SECONDS)
+            code = self._process.wait(within)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"the broker did not stop within {STOP_SECONDS} s:\n{self.log}") from None
+            raise AssertionError(f"the broker did not stop within {within} s:\n{self.log}") from None
         assert code == 0, f"the broker ended with {code}:\n{self.log}"
         return time.monotonic() - began
 
