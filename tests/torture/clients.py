@@ -214,7 +214,7 @@ class Copier(Client):
                     enable_auto_commit=False,
                     auto_offset_reset="earliest",
                     isolation_level="read_committed",
-                    session_timeout_ms=6000,
+                    session_timeout_ms=2000,
                 )
             )
             producer = Producer(
@@ -298,7 +298,7 @@ class GroupMember(Client):
 
     def work(self) -> None:
         while not self.stopping.is_set():
-            more = {"group_protocol": "consumer"} if self._protocol == "consumer" else {"session_timeout_ms": 6000}
+            more = {"group_protocol": "consumer"} if self._protocol == "consumer" else {"session_timeout_ms": 2000}
             consumer = Consumer(
                 self.config(group_id=self._group, enable_auto_commit=False, auto_offset_reset="earliest", **more)
             )
