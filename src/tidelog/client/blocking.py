@@ -496,10 +496,11 @@ class Client:
         self._thread.run(self._client.groups.delete(name))
 
     def committed(
-        self, group: str, partitions: Iterable[TopicPartition] | None = None
+        self, group: str, partitions: Iterable[TopicPartition] | None = None, *, stable: bool = False
     ) -> dict[TopicPartition, CommittedOffset]:
-        """What the group has committed, of these partitions or of all; those without are not in it."""
-        return self._thread.run(self._client.groups.committed(group, partitions))
+        """What the group has committed, of these partitions or of all; those without are not in it. `stable` waits
+        for transactions that are about to commit some of them."""
+        return self._thread.run(self._client.groups.committed(group, partitions, stable=stable))
 
     def set_committed(self, group: str, offsets: Mapping[TopicPartition, Offset]) -> None:
         """Commit offsets in the group's name. The group must have no members, or not exist yet."""
