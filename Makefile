@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: help run test interop check format bench bench-storage bench-broker bench-columnar bench-wire clean
+.PHONY: help run test torture interop check format bench bench-storage bench-broker bench-columnar bench-wire clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
@@ -21,6 +21,9 @@ run: $(READY)  ## start a broker on 127.0.0.1:9092, data in ./tidelog-data; Ctrl
 
 test: $(READY)  ## run every test
 	$(BIN)/python -m pytest -n $(WORKERS) -q
+
+torture: $(READY)  ## kill the broker under load for TORTURE_SECONDS (600) and check everything
+	$(BIN)/python -m tests.torture.run
 
 interop: $(READY)  ## clients of other languages; needs Java, Maven, Go and their registries
 	TIDELOG_INTEROP=1 $(BIN)/python -m pytest -q tests/interop

@@ -10,6 +10,7 @@
     │   ├── OffsetOutOfRange
     │   ├── OutOfOrderSequence    idempotent producer: a gap or a repeat that is no longer known
     │   ├── InvalidProducerEpoch  idempotent producer: fenced by a newer epoch
+    │   ├── InvalidTransactionState  what was asked for does not fit the state of the transaction
     │   └── InvalidSettings
     ├── MissingExtra              an optional part that is not installed
     ├── wire.ProtocolError        bytes that are not what the protocol says, theirs or ours
@@ -66,6 +67,10 @@ class OutOfOrderSequence(InvalidInput):
 
 class InvalidProducerEpoch(InvalidInput):
     kafka_code = 47
+
+
+class InvalidTransactionState(InvalidInput):
+    kafka_code = 48
 
 
 class InvalidSettings(InvalidInput):

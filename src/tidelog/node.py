@@ -11,19 +11,29 @@ from contextlib import AsyncExitStack
 
 import structlog
 
-from tidelog.broker.broker import Broker
+from tidelog.broker.broker import Broker, now_ms
 from tidelog.broker.configs import BrokerConfig
 from tidelog.broker.coordination.groups import GroupConfig, GroupCoordinator
 from tidelog.broker.coordination.groups import Topic as GroupTopic
+from tidelog.broker.coordination.transactions import TransactionConfig, TransactionCoordinator
 from tidelog.broker.groups import Groups
 from tidelog.broker.producer_ids import NEXT_PRODUCER_ID, ProducerIds
 from tidelog.broker.topics import Topic, Topics
+from tidelog.broker.transactions import Transactions
 from tidelog.errors import StorageUnavailable
 from tidelog.gateways.kafka.connection import Limits
 from tidelog.gateways.kafka.context import Context
 from tidelog.gateways.kafka.fetch_sessions import FetchSessions
 from tidelog.gateways.kafka.server import KafkaServer
-from tidelog.metadata.rows import ClusterRow, ConfigRow, GroupMemberRow, GroupRow, OffsetRow
+from tidelog.metadata.rows import (
+    ClusterRow,
+    ConfigRow,
+    GroupMemberRow,
+    GroupRow,
+    OffsetRow,
+    TransactionOffsetRow,
+    TransactionRow,
+)
 from tidelog.metadata.sqlite import SqliteStore
 from tidelog.metadata.store import MetadataStore, Put
 from tidelog.settings import Listener, NodeSettings
@@ -65,17 +75,34 @@ class Node:
         cluster = {row.name: row.value for row in await metadata.load(ClusterRow)}
         topics = Topics(metadata, config)
         await topics.load()
-        groups = await _restored_groups(config, topics, metadata)
+        producer_ids = ProducerIds(metadata, int(cluster.get(NEXT_PRODUCER_ID, "0")))
+        coordinator = _transaction_coordinator(config, producer_ids)
+        restored = coordinator.restore(
+            await metadata.load(TransactionRow), await metadata.load(TransactionOffsetRow), now_ms()
+        )
+        groups = await _restored_groups(config, topics, metadata, coordinator)
         started.push_async_callback(groups.close)
+        transactions = Transactions(coordinator, metadata, producer_ids, groups.coordinator)
+        topics.listen(transactions)
+        started.push_async_callback(transactions.close)
         self.broker = Broker(
             cluster_id=cluster.get(CLUSTER_ID) or await _new_cluster_id(metadata),
             topics=topics,
             logs=logs,
             groups=groups,
-            producer_ids=ProducerIds(metadata, int(cluster.get(NEXT_PRODUCER_ID, "0"))),
+            transactions=transactions,
+            producer_ids=producer_ids,
             metadata=metadata,
         )
         self.broker.open_topics()
+        for partition, producer_id, offset in self.broker.hanging_transactions():
+            log.warning(
+                "a transaction hangs: find it with `tidelog txn list --hanging` and end it with `tidelog txn abort`",
+                partition=str(partition),
+                producer_id=producer_id,
+                first_offset=offset,
+            )
+        transactions.begin(self.broker.partition, restored)
         server = KafkaServer(self._limits())
         config.on_change.append(lambda: server.limit(self._limits()))
         started.push_async_callback(server.close, settings.shutdown_grace_ms / 1000)
@@ -132,7 +159,22 @@ async def _new_cluster_id(metadata: MetadataStore) -> str:
     return cluster_id
 
 
-async def _restored_groups(config: BrokerConfig, topics: Topics, metadata: MetadataStore) -> Groups:
+def _transaction_coordinator(config: BrokerConfig, producer_ids: ProducerIds) -> TransactionCoordinator:
+    return TransactionCoordinator(
+        TransactionConfig(
+            transaction_max_timeout_ms=config.number("transaction.max.timeout.ms"),
+            transactional_id_expiration_ms=config.number("transactional.id.expiration.ms"),
+            transaction_remove_expired_transaction_cleanup_interval_ms=config.number(
+                "transaction.remove.expired.transaction.cleanup.interval.ms"
+            ),
+        ),
+        producer_ids.take,
+    )
+
+
+async def _restored_groups(
+    config: BrokerConfig, topics: Topics, metadata: MetadataStore, transactions: TransactionCoordinator
+) -> Groups:
     coordinator = GroupCoordinator(
         GroupConfig(
             group_min_session_timeout_ms=config.number("group.min.session.timeout.ms"),
@@ -149,6 +191,7 @@ async def _restored_groups(config: BrokerConfig, topics: Topics, metadata: Metad
         ),
         _TopicsOfGroups(topics),
         lambda: str(uuid.uuid4()),
+        transactions.is_unstable,
     )
     coordinator.restore(
         await metadata.load(GroupRow),

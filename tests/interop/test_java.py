@@ -23,6 +23,7 @@ PARTS = {
     "codecs": [f"OK codec {codec}" for codec in ("none", "gzip", "snappy", "lz4", "zstd")],
     "classic": ["OK group classic"],
     "consumer": ["OK group consumer"],
+    "transactions": ["OK transactions"],
 }
 
 

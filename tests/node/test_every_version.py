@@ -13,6 +13,8 @@ from tidelog.wire.apis import BY_NAME, Api
 from tidelog.wire.envelope import decode_response, encode_request
 from tidelog.wire.framing import FrameReader
 from tidelog.wire.generated import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     alter_configs,
     alter_partition_reassignments,
     api_versions,
@@ -29,7 +31,9 @@ from tidelog.wire.generated import (
     describe_log_dirs,
     describe_producers,
     describe_topic_partitions,
+    describe_transactions,
     elect_leaders,
+    end_txn,
     fetch,
     find_coordinator,
     heartbeat,
@@ -41,6 +45,7 @@ from tidelog.wire.generated import (
     list_groups,
     list_offsets,
     list_partition_reassignments,
+    list_transactions,
     metadata,
     offset_commit,
     offset_delete,
@@ -48,6 +53,8 @@ from tidelog.wire.generated import (
     offset_for_leader_epoch,
     produce,
     sync_group,
+    txn_offset_commit,
+    write_txn_markers,
 )
 from tidelog.wire.primitives import NO_UUID
 
@@ -102,6 +109,22 @@ def coordinator(version: int, _topic_id: bytes) -> Any:
     return find_coordinator.FindCoordinatorRequest(GROUP)
 
 
+def added_to_transaction(version: int, _topic_id: bytes) -> Any:
+    topics = [add_partitions_to_txn.AddPartitionsToTxnTopic(TOPIC, [0])]
+    if version >= 4:
+        both = [
+            add_partitions_to_txn.AddPartitionsToTxnTransaction("nobody", 1, 0, verify_only, topics)
+            for verify_only in (False, True)
+        ]
+        return add_partitions_to_txn.AddPartitionsToTxnRequest(transactions=both)
+    return add_partitions_to_txn.AddPartitionsToTxnRequest(
+        v3_and_below_transactional_id="nobody",
+        v3_and_below_producer_id=1,
+        v3_and_below_producer_epoch=0,
+        v3_and_below_topics=topics,
+    )
+
+
 REQUESTS: dict[int, Make] = {
     0: produced,
     1: fetched,
@@ -148,6 +171,27 @@ REQUESTS: dict[int, Make] = {
             )
         ],
     ),
+    24: added_to_transaction,
+    25: lambda v, t: add_offsets_to_txn.AddOffsetsToTxnRequest("nobody", 1, 0, GROUP),
+    26: lambda v, t: end_txn.EndTxnRequest("nobody", 1, 0, True),
+    27: lambda v, t: write_txn_markers.WriteTxnMarkersRequest(
+        [
+            write_txn_markers.WritableTxnMarker(
+                1, 0, False, [write_txn_markers.WritableTxnMarkerTopic(TOPIC, [0, 9])], 0
+            )
+        ]
+    ),
+    28: lambda v, t: txn_offset_commit.TxnOffsetCommitRequest(
+        "nobody",
+        GROUP,
+        1,
+        0,
+        topics=[
+            txn_offset_commit.TxnOffsetCommitRequestTopic(
+                TOPIC, [txn_offset_commit.TxnOffsetCommitRequestPartition(0, 1, committed_metadata=None)]
+            )
+        ],
+    ),
     32: lambda v, t: describe_configs.DescribeConfigsRequest(
         [
             describe_configs.DescribeConfigsResource(2, TOPIC, None),
@@ -187,6 +231,8 @@ REQUESTS: dict[int, Make] = {
     ),
     60: lambda v, t: describe_cluster.DescribeClusterRequest(),
     61: lambda v, t: describe_producers.DescribeProducersRequest([describe_producers.TopicRequest(TOPIC, [0])]),
+    65: lambda v, t: describe_transactions.DescribeTransactionsRequest(["nobody"]),
+    66: lambda v, t: list_transactions.ListTransactionsRequest(["Ongoing", "Odd"], [7]),
     68: lambda v, t: consumer_group_heartbeat.ConsumerGroupHeartbeatRequest("kip848", "nobody", 5),
     69: lambda v, t: consumer_group_describe.ConsumerGroupDescribeRequest(["none"]),
     74: lambda v, t: list_config_resources.ListConfigResourcesRequest(),

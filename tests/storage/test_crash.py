@@ -1,5 +1,6 @@
 """Crash at every write and sync of a workload, in every mood of the file system, under every flush policy; open it
-again; check that all that was promised is there, that offsets are contiguous and that nothing was invented."""
+again; check that all that was promised is there, that offsets are contiguous, that nothing was invented, and that
+open and aborted transactions are those that the log's batches make."""
 
 import random
 from dataclasses import dataclass, field, replace
@@ -10,16 +11,21 @@ import pytest
 
 from tests.support.logs import EPOCH, NOW_MS, append, batch, open_log, read_batches
 from tests.support.memory_files import CrashError, MemoryFiles, Mood
-from tidelog.records.record import decode
+from tidelog.model import ProducerEpoch, ProducerId
+from tidelog.records.batch import BatchView, iterate
+from tidelog.records.record import decode, read_marker
 from tidelog.settings import FlushPolicy, LogSettings
 from tidelog.storage.local.log import LocalLog
 
 PRODUCER, PRODUCER_EPOCH = 77, 3
+EARLY, LATE = 88, 99  # producers with transactions
+TRANSACTIONAL = (EARLY, LATE)
 
 
 class Stored(NamedTuple):
     base_offset: int
     values: tuple[bytes, ...]
+    transaction: tuple[int, str] | None = None  # of whom; "begun", "commit" or "abort"
 
     @property
     def next_offset(self) -> int:
@@ -33,13 +39,14 @@ class Model:
     start: int = 0
     batches: list[Stored] = field(default_factory=list)
     sequence: int = 0
+    sequences: dict[int, int] = field(default_factory=lambda: dict.fromkeys(TRANSACTIONAL, 0))
 
     @property
     def end(self) -> int:
         return self.batches[-1].next_offset if self.batches else 0
 
     def copy(self) -> "Model":
-        return replace(self, batches=list(self.batches))
+        return replace(self, batches=list(self.batches), sequences=dict(self.sequences))
 
 
 @dataclass
@@ -48,27 +55,44 @@ class Op:
     size: int = 0
     count: int = 1
     durable: bool = False
+    producer: int = 0
 
 
 WORKLOAD = [
     Op("append", 100, durable=True),
     Op("append", 50, 3),
     Op("produce", 80, 2),
+    Op("transact", 60, 2, producer=EARLY),
     Op("append", 300, durable=True),
+    Op("transact", 40, producer=LATE),
+    Op("abort", producer=LATE),
     Op("append", 900),  # rolls
+    Op("abort", producer=EARLY),
     Op("produce", 200, durable=True),
     Op("append", 700),
     Op("append", 700, 2, durable=True),  # rolls
+    Op("transact", 90, durable=True, producer=EARLY),
     Op("delete", 4),
+    Op("commit", producer=EARLY),
+    Op("transact", 30, producer=LATE),
+    Op("transact", 30, producer=EARLY),
+    Op("abort", producer=EARLY),
     Op("append", 60),
     Op("append", 900, durable=True),  # rolls
+    Op("abort", producer=LATE),
     Op("truncate", 3),
+    Op("commit", producer=LATE),  # the abort was cut off
+    Op("transact", 30, producer=EARLY),
     Op("append", 70, 2),
     Op("produce", 40, durable=True),
     Op("append", 900),  # rolls
     Op("append", 900),  # rolls
     Op("delete", 6),
+    Op("abort", producer=EARLY),
+    Op("transact", 30, producer=LATE),
     Op("close"),
+    Op("transact", 30, producer=LATE),
+    Op("abort", producer=LATE),
     Op("append", 500, durable=True),
     Op("produce", 500),
     Op("append", 10),
@@ -110,10 +134,31 @@ class Run:
                 data = batch(*values, producer_id=PRODUCER, producer_epoch=PRODUCER_EPOCH, sequence=sequence)
             else:
                 data = batch(*values)
-            appended = append(log, data, durable=op.durable)
-            assert appended.base_offset == model.batches[-1].base_offset
-            if self.policy is FlushPolicy.ALWAYS or (op.durable and self.policy is FlushPolicy.ACKS):
-                assert log.durable_offset == model.end
+            self._append(log, data, op)
+        elif op.kind == "transact":
+            values = tuple(b"%03d.%d." % (number, n) + b"t" * op.size for n in range(op.count))
+            data = batch(
+                *values,
+                producer_id=op.producer,
+                producer_epoch=1,
+                sequence=model.sequences[op.producer],
+                transactional=True,
+            )
+            model.sequences[op.producer] += op.count
+            model.batches.append(Stored(model.end, values, (op.producer, "begun")))
+            self._append(log, data, op)
+        elif op.kind in ("commit", "abort"):
+            model.batches.append(Stored(model.end, (op.kind.encode(),), (op.producer, op.kind)))
+            assert op.producer in log.open_transactions()
+            log.end_transaction(
+                ProducerId(op.producer),
+                ProducerEpoch(1),
+                committed=op.kind == "commit",
+                coordinator_epoch=0,
+                now_ms=NOW_MS,
+                leader_epoch=EPOCH,
+            )
+            assert op.producer not in log.open_transactions()
         elif op.kind == "delete":
             model.start = op.size
             log.delete_before(op.size)
@@ -121,20 +166,67 @@ class Run:
             target = model.end - op.size
             self.promised_end = min(self.promised_end, target - 1)  # the batch that holds the target goes whole
             model.batches = [stored for stored in model.batches if stored.next_offset <= target]
+            for producer in TRANSACTIONAL:
+                sent = [len(s.values) for s in model.batches if s.transaction == (producer, "begun")]
+                model.sequences[producer] = sum(sent)
             assert log.truncate(target) == model.end
         elif op.kind == "close":
             log.close()
             self.log = open_log(self.files, settings_for(self.policy))
             assert self.log.recovery.clean
 
+    def _append(self, log: LocalLog, data: bytearray, op: Op) -> None:
+        model = self.after
+        appended = append(log, data, durable=op.durable)
+        assert appended.base_offset == model.batches[-1].base_offset
+        if self.policy is FlushPolicy.ALWAYS or (op.durable and self.policy is FlushPolicy.ACKS):
+            assert log.durable_offset == model.end
+
+
+def stored(view: BatchView) -> Stored:
+    header = view.header
+    if header.is_control:
+        kind = read_marker(view).name
+        return Stored(header.base_offset, (kind.encode(),), (header.producer_id, kind))
+    transaction = (header.producer_id, "begun") if header.is_transactional else None
+    return Stored(header.base_offset, tuple(record.value or b"" for record in decode(view)), transaction)
+
+
+def check_transactions(log: LocalLog, model: Model) -> None:
+    """What is open and what was aborted, against the batches that the log should hold, deleted ones included."""
+    open_: dict[int, int] = {}
+    aborted = []
+    for base_offset, _, transaction in model.batches:
+        if base_offset >= log.end_offset or transaction is None:
+            continue
+        producer, what = transaction
+        if what == "begun":
+            open_.setdefault(producer, base_offset)
+        elif producer in open_:
+            first = open_.pop(producer)
+            if what == "abort":
+                aborted.append((producer, first, base_offset))
+    assert log.open_transactions() == open_
+    assert log.last_stable_offset == max(log.start_offset, min(open_.values(), default=log.end_offset))
+    offset = log.start_offset
+    seen = set()
+    while offset < log.last_stable_offset:
+        result, transactions = log.read_committed(offset, 200)
+        assert result.size
+        batches = [*iterate(result.read())]
+        end = batches[-1].header.next_offset
+        assert {entry[:3] for entry in transactions} == {
+            entry for entry in aborted if entry[1] < end and entry[2] >= offset
+        }
+        seen |= {entry[:3] for entry in transactions}
+        offset = end
+    assert seen == {entry for entry in aborted if log.start_offset <= entry[2] and entry[1] < log.last_stable_offset}
+
 
 def check_after_crash(run: Run, mood: Mood, rng: random.Random) -> None:
     files = run.files.after_crash(mood, rng)
     log = open_log(files, settings_for(run.policy))
-    found = [
-        Stored(view.header.base_offset, tuple(record.value or b"" for record in decode(view)))
-        for view in read_batches(log)
-    ]
+    found = [stored(view) for view in read_batches(log)]
 
     assert log.start_offset in {run.before.start, run.after.start} or (
         # Nothing promised: the log may end before its start was moved there.
@@ -150,6 +242,8 @@ def check_after_crash(run: Run, mood: Mood, rng: random.Random) -> None:
     assert log.end_offset >= promised, "what was promised is there"
     attempted = set(run.before.batches) | set(run.after.batches)
     assert set(found) <= attempted, "nothing is invented"
+    model = run.after if set(found) <= set(run.after.batches) else run.before
+    check_transactions(log, model)
 
     # The log goes on: it takes appends, knows its producer, and a clean stop needs no scan.
     log.append(batch(b"after"), now_ms=NOW_MS, leader_epoch=EPOCH, durable=True)
@@ -159,6 +253,16 @@ def check_after_crash(run: Run, mood: Mood, rng: random.Random) -> None:
     assert again.recovery.clean
     assert again.end_offset == log.end_offset
     assert len(read_batches(again)) == len(found) + 1
+    assert again.open_transactions() == log.open_transactions()
+    again.abandon()
+    for name in [entry.name for entry in files.list(again.directory) if entry.name.endswith(".txnindex")]:
+        files.remove(f"{again.directory}/{name}")
+    check_transactions(open_log(files, settings_for(run.policy)), with_one_more(model, log.end_offset))
+
+
+def with_one_more(model: Model, end_offset: int) -> Model:
+    """With the record that was appended last, which is in no transaction."""
+    return replace(model, batches=[s for s in model.batches if s.base_offset < end_offset - 1])
 
 
 def count_steps(policy: FlushPolicy) -> int:

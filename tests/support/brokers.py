@@ -38,9 +38,11 @@ class BrokerProcess:
         *,
         advertised_port: int | None = None,
         under: Sequence[str] = (),
+        program: Sequence[str] = ("-m", "tidelog"),
     ) -> None:
         """`advertised_port` asks for a second listener, `second_port`, whose clients are told to come to that port;
-        `under` is a command that runs the broker."""
+        `under` is a command that runs the broker, `program` what Python runs; `environment` may be changed between
+        starts."""
         self.directory = directory
         self.data_dir = directory / "data"
         self.settings = {**TEST_SETTINGS, **(settings or {})}
@@ -48,6 +50,8 @@ class BrokerProcess:
         self.second_port = 0
         self._advertised_port = advertised_port
         self._under = list(under)
+        self._program = list(program)
+        self.environment: dict[str, str] = {}
         self._output = directory / "output.txt"
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -79,13 +83,14 @@ class BrokerProcess:
         assert not self.is_running, "the broker runs already"
         self.directory.mkdir(parents=True, exist_ok=True)
         said_before = len(self.log)
-        command = [*self._under, sys.executable, "-m", "tidelog", "serve", "--data-dir", str(self.data_dir)]
+        command = [*self._under, sys.executable, *self._program, "serve", "--data-dir", str(self.data_dir)]
         command += ["--listen", f"127.0.0.1:{self.port}"]
         if self._advertised_port is not None:
             command += ["--listen", f"127.0.0.1:{self.second_port}=127.0.0.1:{self._advertised_port}"]
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDELOG_")}
+        environment |= self.environment
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
                 command, cwd=self.directory, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL

@@ -26,12 +26,14 @@ def batch(
     producer_id: int = NO_PRODUCER_ID,
     producer_epoch: int = NO_PRODUCER_EPOCH,
     sequence: int = -1,
+    transactional: bool = False,
 ) -> bytearray:
     builder = BatchBuilder(
         codec,
         producer_id=ProducerId(producer_id),
         producer_epoch=ProducerEpoch(producer_epoch),
         base_sequence=sequence,
+        transactional=transactional,
     )
     for value in values:
         builder.append(value, timestamp=timestamp)

@@ -1,4 +1,4 @@
-"""One broker: its topics, the partitions it serves, groups and producer ids. What gateways talk to.
+"""One broker: its topics, the partitions it serves, groups, transactions and producer ids. What gateways talk to.
 
 Topics are rows first: a topic exists when its row is durable. Its logs are opened after that, and removed after the
 row is. So after a crash in between they are made, or are leftovers that the next topic of that name does away with.
@@ -13,9 +13,10 @@ from tidelog.broker.groups import Groups
 from tidelog.broker.partition import Partition
 from tidelog.broker.producer_ids import ProducerIds
 from tidelog.broker.topics import Topic, Topics, UnknownTopic
+from tidelog.broker.transactions import Transactions
 from tidelog.errors import TidelogError
 from tidelog.metadata.store import MetadataStore
-from tidelog.model import TopicPartition
+from tidelog.model import Offset, ProducerId, TopicPartition
 from tidelog.records.crc import crc32c
 from tidelog.storage.local.store import LocalStore
 
@@ -41,6 +42,7 @@ class Broker:
         topics: Topics,
         logs: LocalStore,
         groups: Groups,
+        transactions: Transactions,
         producer_ids: ProducerIds,
         metadata: MetadataStore,
     ) -> None:
@@ -48,6 +50,7 @@ class Broker:
         self.topics = topics
         self.logs = logs
         self.groups = groups
+        self.transactions = transactions
         self.producer_ids = producer_ids
         self.metadata = metadata
         self._partitions: dict[str, list[Partition | TidelogError]] = {}
@@ -67,6 +70,17 @@ class Broker:
             self._open(topic)
         for partition in self.topics.unknown(self.logs.partitions()):
             log.warning("data without a topic is left alone", partition=str(partition))
+
+    def hanging_transactions(self) -> list[tuple[TopicPartition, ProducerId, Offset]]:
+        """Open in a partition, but unknown to the coordinator: nobody will end them but an operator."""
+        return [
+            (partition.name, producer_id, first_offset)
+            for partitions in self._partitions.values()
+            for partition in partitions
+            if isinstance(partition, Partition)
+            for producer_id, first_offset in partition.log.open_transactions().items()
+            if not self.transactions.coordinator.is_known_open(producer_id, partition.name)
+        ]
 
     def topic_created(self, topic: Topic) -> None:
         for partition in self.logs.partitions():

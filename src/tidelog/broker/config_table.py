@@ -283,6 +283,16 @@ producer.id.expiration.ms int 86400000 1.. dynamic
     For so long after its last batch an idempotent producer is remembered.
 socket.request.max.bytes int 104857600 1.. read-only
     The largest request.
+transaction.max.timeout.ms int 900000 1.. read-only
+    The longest transaction.timeout.ms that a producer may ask for.
+transaction.partition.verification.enable boolean true true|false read-only
+    Batches of a transaction are only taken for partitions that are in it. This broker always checks.
+transaction.remove.expired.transaction.cleanup.interval.ms int 3600000 1.. read-only
+    How often transactional ids that nobody uses are looked for.
+transaction.two.phase.commit.enable boolean false false read-only
+    Transactions that another system coordinates. Not supported.
+transactional.id.expiration.ms int 604800000 1.. read-only
+    For so long after its last transaction a transactional id is remembered.
 tidelog.max.partitions int 20000 1.. read-only
     The most partitions of all topics together.
 tidelog.max.topics int 10000 1.. read-only

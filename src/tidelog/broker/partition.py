@@ -6,34 +6,45 @@ from struct import Struct
 from tidelog.broker.configs import TopicConfig
 from tidelog.broker.topics import Topic
 from tidelog.errors import InvalidRecord, InvalidTimestamp
-from tidelog.model import LeaderEpoch, Offset, TimestampMs, TimestampType, TopicPartition
+from tidelog.model import (
+    LeaderEpoch,
+    Offset,
+    ProducerEpoch,
+    ProducerId,
+    TimestampMs,
+    TimestampType,
+    TopicPartition,
+)
 from tidelog.records.batch import (
     CONTROL_BIT,
     HEADER_SIZE,
+    LENGTH_END,
     TRANSACTIONAL_BIT,
     WriteBuffer,
     iterate,
 )
 from tidelog.records.record import decode, recompressed
-from tidelog.storage.log import Appended, PartitionLog, ReadResult
+from tidelog.storage.log import AbortedTransaction, Appended, PartitionLog, ReadResult
 
 LEADER_EPOCH = LeaderEpoch(0)  # one node leads everything it has, from the beginning
 _NO_BOUND = 0x7FFF_FFFF_FFFF_FFFF
-_PEEK = Struct(">h12xq")  # attributes and max timestamp
-_PEEK_AT = 21
+_PEEK = Struct(">8xi9xh12xq")  # length, attributes and max timestamp
 
 
 class FetchWait:
-    """A fetch that waits for more bytes on any of its partitions."""
+    """A fetch that waits for more bytes on any of its partitions; `committed` ones, if it says so."""
 
-    __slots__ = ("_missing", "future")
+    __slots__ = ("_missing", "committed", "future")
 
-    def __init__(self) -> None:
+    def __init__(self, *, committed: bool = False) -> None:
         self._missing = 0
+        self.committed = committed
         self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def need(self, missing_bytes: int) -> None:
         self._missing = missing_bytes
+        if self.future.done():
+            self.future = asyncio.get_running_loop().create_future()
 
     def arrived(self, size: int) -> None:
         self._missing -= size
@@ -74,14 +85,17 @@ class Partition:
 
     @property
     def last_stable_offset(self) -> Offset:
-        return self.log.end_offset
+        return self.log.last_stable_offset
 
-    def append(self, batches: WriteBuffer, *, durable: bool, now_ms: TimestampMs) -> Appended:
-        """A producer's batches, checked against the topic's config; waiting fetches are woken."""
+    def append(
+        self, batches: WriteBuffer, *, durable: bool, now_ms: TimestampMs, transactional: bool = False
+    ) -> Appended:
+        """A producer's batches, checked against the topic's config; waiting fetches are woken. `transactional`: the
+        caller has made sure that the partition is in the open transaction of whoever sent them."""
         if len(batches) >= HEADER_SIZE:  # else the log says what is wrong
-            attributes, max_timestamp = _PEEK.unpack_from(batches, _PEEK_AT)
-            if attributes & (CONTROL_BIT | TRANSACTIONAL_BIT):
-                raise InvalidRecord("control and transactional batches may not be produced this way")
+            length, attributes, max_timestamp = _PEEK.unpack_from(batches)
+            if attributes & (CONTROL_BIT | TRANSACTIONAL_BIT) or length + LENGTH_END != len(batches):
+                _check_kinds(batches, transactional=transactional)
             if not self.plain:
                 batches = self._fitted(batches, now_ms)
             elif max_timestamp - now_ms > self._config.message_timestamp_after_max_ms:
@@ -89,13 +103,50 @@ class Partition:
         stamp = self._config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
         appended = self.log.append(batches, now_ms=now_ms, leader_epoch=LEADER_EPOCH, durable=durable, stamp=stamp)
         if self._waits and not appended.duplicate:
-            for wait in tuple(self._waits):
-                wait.arrived(len(batches))
+            self._arrived(len(batches))
         return appended
 
-    def read(self, offset: Offset, max_bytes: int, *, committed: bool, at_least_one: bool) -> ReadResult:
-        up_to = self.last_stable_offset if committed else None
-        return self.log.read(offset, max_bytes, up_to=up_to, at_least_one=at_least_one)
+    def _arrived(self, size: int) -> None:
+        is_stable = self.log.last_stable_offset == self.log.end_offset
+        for wait in tuple(self._waits):
+            if is_stable or not wait.committed:
+                wait.arrived(size)
+
+    def end_transaction(
+        self,
+        producer_id: ProducerId,
+        epoch: ProducerEpoch,
+        *,
+        committed: bool,
+        coordinator_epoch: int,
+        now_ms: TimestampMs,
+    ) -> Appended:
+        """Append the marker, if the producer has a transaction open here; await it to have it durable."""
+        before = self.log.last_stable_offset
+        appended = self.log.end_transaction(
+            producer_id,
+            epoch,
+            committed=committed,
+            coordinator_epoch=coordinator_epoch,
+            now_ms=now_ms,
+            leader_epoch=LEADER_EPOCH,
+        )
+        if self._waits and not appended.duplicate:
+            is_news = self.log.last_stable_offset > before
+            for wait in tuple(self._waits):
+                if wait.committed and is_news:
+                    wait.wake()  # how much became readable it finds out itself
+                elif not wait.committed:
+                    wait.arrived(HEADER_SIZE)
+        return appended
+
+    def read(self, offset: Offset, max_bytes: int, *, at_least_one: bool) -> ReadResult:
+        return self.log.read(offset, max_bytes, at_least_one=at_least_one)
+
+    def read_committed(
+        self, offset: Offset, max_bytes: int, *, at_least_one: bool
+    ) -> tuple[ReadResult, list[AbortedTransaction]]:
+        return self.log.read_committed(offset, max_bytes, at_least_one=at_least_one)
 
     def add_wait(self, wait: FetchWait) -> None:
         self._waits.add(wait)
@@ -136,3 +187,12 @@ class Partition:
         return InvalidTimestamp(
             f"timestamp {timestamp} is out of the bounds that {self.name.topic} sets around now ({now_ms})"
         )
+
+
+def _check_kinds(batches: WriteBuffer, *, transactional: bool) -> None:
+    """Nobody but a coordinator writes markers, and a transaction's batches come with its id."""
+    for view in iterate(batches, verify=False):
+        if view.header.is_control:
+            raise InvalidRecord("control batches may not be produced")
+        if view.header.is_transactional and not transactional:
+            raise InvalidRecord("a batch of a transaction, but the request names no transactional id")

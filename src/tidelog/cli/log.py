@@ -28,6 +28,7 @@ from tidelog.records.batch import BatchView
 from tidelog.records.compression import Codec
 from tidelog.records.record import BatchBuilder, decode, read_marker
 from tidelog.settings import LogSettings
+from tidelog.storage.local.aborted import ABORTED_ENTRY_SIZE, ABORTED_INDEX, decode_aborted
 from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, decode_checkpoint
 from tidelog.storage.local.files import Files, OsFiles
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
@@ -48,7 +49,7 @@ from tidelog.storage.local.inspect import (
 )
 from tidelog.storage.local.repair import Repair
 from tidelog.storage.local.scan import BatchScan
-from tidelog.storage.local.segment import INDEX, LOG, TIME_INDEX, base_offset_of, segment_name
+from tidelog.storage.local.segment import INDEX, INDEXES, LOG, TIME_INDEX, base_offset_of, segment_name
 from tidelog.storage.local.store import LOCK, LOGS, LocalStore
 from tidelog.storage.local.verify import Finding, PartitionCheck
 
@@ -139,7 +140,7 @@ class _Dump:
             if self._batches or self._records or not self.wants_details:
                 self.log_file(listing.path(log_name(base)), base)
             if self._indexes:
-                for suffix in (INDEX, TIME_INDEX):
+                for suffix in INDEXES:
                     if segment_name(base, suffix) in listing.indexes:
                         self.index_file(listing.path(segment_name(base, suffix)), base, suffix)
         if listing.has_checkpoint and (self._indexes or not self.wants_details):
@@ -228,13 +229,19 @@ class _Dump:
         file = self._files.open(path, writable=False)
         content = file.pread(file.size(), 0)
         self._rows.say(f"{os.path.basename(path)}:")
-        entry_size = OFFSET_ENTRY_SIZE if suffix == INDEX else TIME_ENTRY_SIZE
+        entry_size = {INDEX: OFFSET_ENTRY_SIZE, TIME_INDEX: TIME_ENTRY_SIZE}.get(suffix, ABORTED_ENTRY_SIZE)
         wrong: Iterator[WrongEntry]
         if suffix == INDEX:
             wrong = OffsetIndexCheck(base, content).out_of_order()
             for number, (relative, position) in enumerate(offset_entries(content)):
                 fields = {"number": number, "offset": base + relative, "log_position": position}
                 self._show_entry("offset_index_entry", path, base + relative, fields)
+        elif suffix == ABORTED_INDEX:
+            wrong = iter(())
+            for number, aborted in enumerate(decode_aborted(content)):
+                self._show_entry(
+                    "aborted_transaction", path, aborted.last_offset, {"number": number, **aborted._asdict()}
+                )
         else:
             wrong = TimeIndexCheck(base, content).out_of_order()
             for number, (timestamp, relative) in enumerate(time_entries(content)):
@@ -302,14 +309,14 @@ def _dump_file(dump: _Dump, path: str) -> None:
         return dump.lock_file(path)
     if name.startswith(CHECKPOINT):
         return dump.checkpoint_file(path, producers=True)
-    for suffix in (LOG, INDEX, TIME_INDEX):
+    for suffix in (LOG, *INDEXES):
         stem, found, _ = name.partition(suffix)
         base = base_offset_of(stem + found, suffix)
         if base is not None:
             return dump.log_file(path, base) if suffix == LOG else dump.index_file(path, base, suffix)
     raise StorageUnavailable(
         f"{path} is not a file of a log; those are named like {segment_name(0, LOG)}, {INDEX}, {TIME_INDEX}, "
-        f"{CHECKPOINT} or {LOCK}"
+        f"{ABORTED_INDEX}, {CHECKPOINT} or {LOCK}"
     )
 
 
@@ -343,10 +350,12 @@ def dump(
     """Show what is in a data directory, a partition's directory, or a single file.
 
     Of a data directory the partitions, of a partition its segments and checkpoint; more with --batches, --records and
-    --indexes. A single file (.log, .index, .timeindex, checkpoint, lock) is shown with all it holds.
+    --indexes. A single file (.log, .index, .timeindex, .txnindex, checkpoint,
+    lock) is shown with all it holds.
 
     With --json every line has a "type": partition, segment, batch, record, offset_index_entry, time_index_entry,
-    checkpoint, producer, lock or damage. Keys and values are text, null, or {"hex": ...} if they are not UTF-8.
+    aborted_transaction, checkpoint, producer, lock or damage. Keys and values are text, null, or {"hex": ...} if they
+    are not UTF-8.
     docs/formats/local-log.md explains the fields.
 
     Damage is shown at its place, what is good behind it too, and the exit code is 1.

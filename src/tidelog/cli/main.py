@@ -29,6 +29,7 @@ _COMMANDS = {
     "log": ("tidelog.cli.log", "group", "Look into, verify and repair logs on disk."),
     "produce": ("tidelog.cli.produce", "command", "Write lines to a topic."),
     "serve": ("tidelog.cli.serve", "serve", "Run a broker."),
+    "txn": ("tidelog.cli.txn", "group", "List, describe and abort transactions."),
     "topic": ("tidelog.cli.topic", "group", "Create, list, describe, alter and delete topics."),
 }
 

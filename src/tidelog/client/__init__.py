@@ -2,6 +2,7 @@
 
     blocking, asynchronous    the two faces
     producer, accumulator, partitioner    records on their way in
+    transactions, transaction_admin       records that count together; ending them from outside
     consumer, group, fetcher, offsets     records on their way out
     membership, assignor, coordinator     groups, by the classic protocol
     admin, group_admin                    topics, configs, groups: asked for and changed
@@ -14,8 +15,14 @@ It uses `wire` and `records` and nothing else. docs/client.md shows how it is us
 from tidelog.client.accumulator import Delivered, Receipt
 from tidelog.client.admin import ClusterInfo, ConfigEntry, PartitionInfo, TopicInfo
 from tidelog.client.asynchronous import AsyncClient
-from tidelog.client.blocking import BlockingProducer, BlockingStream, Client, connect
-from tidelog.client.consumer import ConsumedRecord, RecordStream
+from tidelog.client.blocking import (
+    BlockingProducer,
+    BlockingStream,
+    BlockingTransactionalProducer,
+    Client,
+    connect,
+)
+from tidelog.client.consumer import ConsumedRecord, Member, RecordStream
 from tidelog.client.errors import (
     BrokerError,
     ClientClosed,
@@ -24,6 +31,7 @@ from tidelog.client.errors import (
     DeliveryFailed,
     IncompatibleBroker,
     RequestTimedOut,
+    TransactionFailed,
     Unreachable,
 )
 from tidelog.client.fetcher import Fetched
@@ -31,6 +39,13 @@ from tidelog.client.group_admin import CommittedOffset, GroupDescription, GroupL
 from tidelog.client.offsets import EARLIEST, LATEST, OffsetAtTime, Start
 from tidelog.client.options import ClientOptions, FetchOptions, GroupOptions, ProducerOptions
 from tidelog.client.producer import Producer
+from tidelog.client.transaction_admin import (
+    ProducerInPartition,
+    TransactionAdmin,
+    TransactionDescription,
+    TransactionListing,
+)
+from tidelog.client.transactions import OpenTransaction, TransactionalProducer
 
 __all__ = [
     "EARLIEST",
@@ -38,6 +53,7 @@ __all__ = [
     "AsyncClient",
     "BlockingProducer",
     "BlockingStream",
+    "BlockingTransactionalProducer",
     "BrokerError",
     "Client",
     "ClientClosed",
@@ -57,15 +73,23 @@ __all__ = [
     "GroupMember",
     "GroupOptions",
     "IncompatibleBroker",
+    "Member",
     "OffsetAtTime",
+    "OpenTransaction",
     "PartitionInfo",
     "Producer",
+    "ProducerInPartition",
     "ProducerOptions",
     "Receipt",
     "RecordStream",
     "RequestTimedOut",
     "Start",
     "TopicInfo",
+    "TransactionAdmin",
+    "TransactionDescription",
+    "TransactionFailed",
+    "TransactionListing",
+    "TransactionalProducer",
     "Unreachable",
     "connect",
 ]

@@ -17,7 +17,7 @@ from threading import Condition
 from typing import NamedTuple
 
 from tidelog.model import NO_TIMESTAMP, Offset, ProducerEpoch, ProducerId, TimestampMs, TopicPartition
-from tidelog.records.batch import CRC_START, HEADER, read_header
+from tidelog.records.batch import CRC_START, HEADER, TRANSACTIONAL_BIT, read_header
 from tidelog.records.compression import Codec
 from tidelog.records.crc import crc32c
 from tidelog.records.record import BatchBuilder, Headers
@@ -92,11 +92,15 @@ class Batch:
             self._encoded, self._builder = self._builder.build(), None
         return self._encoded
 
-    def number(self, identity: Identity, base_sequence: int) -> None:
+    def number(self, identity: Identity, base_sequence: int, *, transactional: bool = False) -> None:
         """Written once, before the first try: a retry must carry the same numbers."""
         batch = self.encoded()
-        header = read_header(batch)._replace(
-            producer_id=identity.producer_id, producer_epoch=identity.epoch, base_sequence=base_sequence
+        header = read_header(batch)
+        header = header._replace(
+            attributes=header.attributes | (TRANSACTIONAL_BIT if transactional else 0),
+            producer_id=identity.producer_id,
+            producer_epoch=identity.epoch,
+            base_sequence=base_sequence,
         )
         HEADER.pack_into(batch, 0, *header)
         HEADER.pack_into(batch, 0, *header._replace(crc=crc32c(memoryview(batch)[CRC_START:])))

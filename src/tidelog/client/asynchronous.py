@@ -22,6 +22,8 @@ from tidelog.client.options import (
     parse_bootstrap,
 )
 from tidelog.client.producer import Producer
+from tidelog.client.transaction_admin import TransactionAdmin
+from tidelog.client.transactions import TransactionalProducer
 from tidelog.errors import InvalidInput
 from tidelog.model import Offset, TopicPartition
 from tidelog.records.batch import ReadBuffer
@@ -35,13 +37,15 @@ _PRODUCE = BY_NAME["Produce"]
 class AsyncClient:
     """`async with AsyncClient("127.0.0.1:9092") as client: ...`
 
-    `admin` has topics, configs, records and the cluster; `groups` has groups and what they committed.
+    `admin` has topics, configs, records and the cluster; `groups` has groups and what they committed;
+    `transactions` has transactions of others.
     """
 
     def __init__(self, bootstrap: str = DEFAULT_BOOTSTRAP, options: ClientOptions | None = None) -> None:
         self.cluster = Cluster(parse_bootstrap(bootstrap), options or ClientOptions())
         self.admin = Admin(self.cluster)
         self.groups = GroupAdmin(self.cluster)
+        self.transactions = TransactionAdmin(self.cluster)
         self._producer: Producer | None = None
         self._open: set[Producer | Source] = set()
 
@@ -71,6 +75,19 @@ class AsyncClient:
 
     def producer(self, options: ProducerOptions | None = None) -> Producer:
         producer = Producer(self.cluster, options or ProducerOptions())
+        self._remember(producer)
+        return producer
+
+    def transactional_producer(
+        self,
+        transactional_id: str,
+        options: ProducerOptions | None = None,
+        *,
+        transaction_timeout_ms: int = 60_000,
+    ) -> TransactionalProducer:
+        """Call its `init` first. A transaction that is not ended after its timeout is aborted by the broker."""
+        options = options or ProducerOptions()
+        producer = TransactionalProducer(self.cluster, transactional_id, options, transaction_timeout_ms)
         self._remember(producer)
         return producer
 

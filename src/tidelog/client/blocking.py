@@ -13,16 +13,16 @@ import threading
 import weakref
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from itertools import islice
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from tidelog.client.accumulator import Delivered, Receipt, memory_of
 from tidelog.client.admin import ClusterInfo, ConfigEntry, PartitionInfo, TopicInfo
 from tidelog.client.asynchronous import AsyncClient
 from tidelog.client.cluster import Cluster
-from tidelog.client.consumer import ConsumedRecord, Source, records_of
+from tidelog.client.consumer import ConsumedRecord, Member, Source, records_of
 from tidelog.client.content import AnyHeaders, Content, Moment
 from tidelog.client.errors import ClientClosed
 from tidelog.client.fetcher import Fetched
@@ -38,6 +38,8 @@ from tidelog.client.options import (
     parse_bootstrap,
 )
 from tidelog.client.producer import Producer, prepare
+from tidelog.client.transaction_admin import ProducerInPartition, TransactionDescription, TransactionListing
+from tidelog.client.transactions import OpenTransaction, TransactionalProducer
 from tidelog.model import Offset, TimestampMs, TopicPartition
 from tidelog.records.batch import ReadBuffer
 
@@ -153,11 +155,54 @@ class BlockingProducer:
         with suppress(ClientClosed):  # then the client has closed it
             self._thread.run(self._producer.close(flush=flush))
 
-    def __enter__(self) -> "BlockingProducer":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
         self.close(flush=error_type is None)
+
+
+class BlockingTransactionalProducer(BlockingProducer):
+    """`tidelog.client.transactions` for threads: `init`, then `with producer.transaction(): producer.send(...)`."""
+
+    _producer: TransactionalProducer
+
+    def init(self) -> None:
+        """Take the transactional id over: whoever had it is fenced, and what they left open is aborted."""
+        self._thread.run(self._producer.init())
+
+    def begin(self) -> None:
+        self._producer.begin()
+
+    def commit(self) -> None:
+        """Deliver everything and commit. Raises `TransactionFailed` if something was not delivered: then abort."""
+        self._thread.run(self._producer.commit())
+
+    def abort(self) -> None:
+        self._thread.run(self._producer.abort())
+
+    def send_offsets(self, offsets: Mapping[TopicPartition, Offset], group: str | Member) -> None:
+        """The next offsets to read become the group's if the transaction commits."""
+        self._thread.run(self._producer.send_offsets(offsets, group))
+
+    def hand_over(self) -> OpenTransaction:
+        """Deliver everything and say how others can end the transaction. This producer is done with it: close it."""
+        return self._thread.run(self._producer.hand_over())
+
+    @contextmanager
+    def transaction(self) -> Iterator["BlockingTransactionalProducer"]:
+        """`begin` and `commit` around a block; an exception in it, or a failed delivery, aborts."""
+        self.begin()
+        try:
+            yield self
+            self.commit()
+        except BaseException:
+            if self._producer.is_open:
+                self.abort()
+            raise
+
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        self._thread.run(self._producer.__aexit__(error_type))
 
 
 class BlockingStream(Iterator[ConsumedRecord]):
@@ -216,6 +261,11 @@ class BlockingStream(Iterator[ConsumedRecord]):
     @property
     def is_done(self) -> bool:
         return self._source.is_done
+
+    @property
+    def member(self) -> Member | None:
+        """For `BlockingTransactionalProducer.send_offsets`; None outside of a group."""
+        return self._source.member
 
     def commit(self) -> None:
         """For a group: keep what was consumed. The record in hand is not yet; ask for the next one first."""
@@ -288,6 +338,62 @@ class Client:
             return self._client.producer(options)
 
         return BlockingProducer(self, self._thread, self._thread.run(made()), self._client.cluster)
+
+    def transactional_producer(
+        self,
+        transactional_id: str,
+        options: ProducerOptions | None = None,
+        *,
+        transaction_timeout_ms: int = 60_000,
+    ) -> "BlockingTransactionalProducer":
+        """Call its `init` first. A transaction that is not ended after its timeout is aborted by the broker."""
+
+        async def made() -> TransactionalProducer:
+            return self._client.transactional_producer(
+                transactional_id, options, transaction_timeout_ms=transaction_timeout_ms
+            )
+
+        return BlockingTransactionalProducer(self, self._thread, self._thread.run(made()), self._client.cluster)
+
+    # --- transactions of others -----------------------------------------------------------------------------------
+
+    def transactions(
+        self,
+        *,
+        states: Iterable[str] = (),
+        producer_ids: Iterable[int] = (),
+        longer_than_ms: int = -1,
+        pattern: str | None = None,
+    ) -> list[TransactionListing]:
+        return self._thread.run(
+            self._client.transactions.transactions(
+                states=states, producer_ids=producer_ids, longer_than_ms=longer_than_ms, pattern=pattern
+            )
+        )
+
+    def transaction(self, transactional_id: str) -> TransactionDescription:
+        return self._thread.run(self._client.transactions.describe(transactional_id))
+
+    def end_transaction(self, transaction: OpenTransaction, *, commit: bool) -> None:
+        """End a transaction that another producer has opened. Asking again for the same is harmless; asking for the
+        other outcome afterwards, or after the producer was fenced, is refused."""
+        self._thread.run(self._client.transactions.end(transaction, commit=commit))
+
+    def fence_producer(self, transactional_id: str) -> None:
+        """Abort what the id has open, and refuse whatever its producer still sends."""
+        self._thread.run(self._client.transactions.fence(transactional_id))
+
+    def producers(self, partitions: Iterable[TopicPartition]) -> list[ProducerInPartition]:
+        """The idempotent producers that partitions remember, and where their open transactions began."""
+        return self._thread.run(self._client.transactions.producers(partitions))
+
+    def hanging_transactions(self, partitions: Iterable[TopicPartition] | None = None) -> list[ProducerInPartition]:
+        """Transactions that are open in a partition, but that no coordinator will end: it does not know them."""
+        return self._thread.run(self._client.transactions.hanging(partitions))
+
+    def abort_in(self, producer: ProducerInPartition) -> None:
+        """Write an abort marker into one partition, whatever the coordinator says: for what hangs."""
+        self._thread.run(self._client.transactions.abort_in(producer))
 
     # --- consuming ------------------------------------------------------------------------------------------------
 
@@ -390,10 +496,11 @@ class Client:
         self._thread.run(self._client.groups.delete(name))
 
     def committed(
-        self, group: str, partitions: Iterable[TopicPartition] | None = None
+        self, group: str, partitions: Iterable[TopicPartition] | None = None, *, stable: bool = False
     ) -> dict[TopicPartition, CommittedOffset]:
-        """What the group has committed, of these partitions or of all; those without are not in it."""
-        return self._thread.run(self._client.groups.committed(group, partitions))
+        """What the group has committed, of these partitions or of all; those without are not in it. `stable` waits
+        for transactions that are about to commit some of them."""
+        return self._thread.run(self._client.groups.committed(group, partitions, stable=stable))
 
     def set_committed(self, group: str, offsets: Mapping[TopicPartition, Offset]) -> None:
         """Commit offsets in the group's name. The group must have no members, or not exist yet."""

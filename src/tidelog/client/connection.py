@@ -47,6 +47,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._error: TidelogError | None = None
         self._ranges: dict[int, tuple[int, int]] = {}
+        self.features: dict[str, int] = {}  # what the cluster has agreed to use, and up to which version
         self._waiting: dict[int, _Waiting] = {}
         self._slots = asyncio.Semaphore(options.max_in_flight)  # one per entry of _waiting, and fair
         self._writable = asyncio.Event()
@@ -178,6 +179,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _remember(self, response: ApiVersionsResponse) -> None:
         self._ranges = {row.api_key: (row.min_version, row.max_version) for row in response.api_keys}
+        self.features = {row.name: row.max_version_level for row in response.finalized_features}
 
     # --- what the transport calls ---------------------------------------------------------------------------------
 

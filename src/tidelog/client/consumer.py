@@ -28,8 +28,21 @@ class ConsumedRecord(NamedTuple):
     headers: Headers
 
 
+class Member(NamedTuple):
+    """A member of a group as its coordinator knows it."""
+
+    group: str
+    generation: int
+    member_id: str
+    instance_id: str | None = None
+
+
 class Source(Protocol):
     is_closed: bool
+
+    @property
+    def member(self) -> Member | None:
+        """Who reads, if it is a member of a group."""
 
     @property
     def is_done(self) -> bool:
@@ -80,6 +93,10 @@ class Consumer:
         else:
             positions = await start_offsets(cluster, partitions, start, read_committed=committed)
         return cls(cluster, positions, ends, options)
+
+    @property
+    def member(self) -> None:
+        return None
 
     @property
     def positions(self) -> Mapping[TopicPartition, Offset]:
@@ -142,6 +159,11 @@ class RecordStream:
                         if self._left == 0:
                             source.consumed(fetched.partition, record.offset + 1)
                             return
+
+    @property
+    def member(self) -> Member | None:
+        """For `TransactionalProducer.send_offsets`; None before the first record, and outside of a group."""
+        return None if self._source is None else self._source.member
 
     async def commit(self) -> None:
         """For a group: keep what was consumed. The record in hand is not yet; ask for the next one first."""

@@ -1,4 +1,4 @@
-"""The broker that looks after one group, found anew whenever it turns out to be another."""
+"""The broker that looks after one group or transactional id, found anew whenever it turns out to be another."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -10,7 +10,8 @@ from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.find_coordinator import FindCoordinatorRequest, FindCoordinatorResponse
 from tidelog.wire.primitives import Struct
 
-_GROUP = 0
+GROUP, TRANSACTION = 0, 1
+_CALLED = {GROUP: "group", TRANSACTION: "transactional id"}
 _FIRST_FOR_MANY = 4  # from this version on a request asks for several coordinators
 _MOVED = (
     ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
@@ -22,8 +23,9 @@ _MOVED = (
 class Coordinator:
     """Requests are tried once; after an error the next one looks for the coordinator again."""
 
-    def __init__(self, cluster: Cluster, group: str, lane: Hashable = SHARED) -> None:
-        self.group = group
+    def __init__(self, cluster: Cluster, name: str, lane: Hashable = SHARED, *, kind: int = GROUP) -> None:
+        self._name = name
+        self._kind = kind
         self._cluster = cluster
         self._lane = lane
         self._node: int | None = None
@@ -50,11 +52,11 @@ class Coordinator:
     async def _find(self) -> int:
         connection = await self._cluster.connection()
         if connection.version_of(BY_NAME["FindCoordinator"]) >= _FIRST_FOR_MANY:
-            request = FindCoordinatorRequest(key_type=_GROUP, coordinator_keys=[self.group])
+            request = FindCoordinatorRequest(key_type=self._kind, coordinator_keys=[self._name])
         else:
-            request = FindCoordinatorRequest(key_type=_GROUP, key=self.group)
+            request = FindCoordinatorRequest(key_type=self._kind, key=self._name)
         response: FindCoordinatorResponse = await self._cluster.request("FindCoordinator", request)
-        tried = f"looking for the coordinator of group {self.group!r}"
+        tried = f"looking for the coordinator of {_CALLED[self._kind]} {self._name!r}"
         if response.coordinators:
             found = response.coordinators[0]
             check(found.error_code, tried, found.error_message)

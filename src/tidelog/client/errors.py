@@ -7,6 +7,7 @@
         ├── RequestTimedOut     no reply in time; what was asked may have been done
         ├── IncompatibleBroker  no version of an API that both sides know
         ├── BrokerError         the broker said no: `kafka_code`, `retriable` and its name are those of Kafka's error
+        ├── TransactionFailed   a transaction that can only be aborted
         ├── DeliveryFailed      records of a producer that were not written, and nobody asked for their receipts
         └── ClientClosed        used after `close()`
 
@@ -33,6 +34,12 @@ _SAID = {
     ErrorCode.GROUP_ID_NOT_FOUND: "no such group",
     ErrorCode.UNKNOWN_MEMBER_ID: "the group has active members; stop them first",
     ErrorCode.UNKNOWN_TOPIC_ID: "no such topic",
+    ErrorCode.PRODUCER_FENCED: "another producer has taken over this transactional id",
+    ErrorCode.INVALID_PRODUCER_EPOCH: "another producer has taken over, or the transaction took too long",
+    ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "no such transactional id",
+    ErrorCode.INVALID_TXN_STATE: "the transaction is not in a state for that",
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: "the transactional id belongs to another producer, or is not known",
+    ErrorCode.INVALID_TRANSACTION_TIMEOUT: "the timeout is above the broker's transaction.max.timeout.ms",
 }
 
 
@@ -69,6 +76,10 @@ class DeliveryFailed(ClientError):
 
     def __str__(self) -> str:
         return f"{self.records} record{'s' * (self.records != 1)} not delivered: {self.first}"
+
+
+class TransactionFailed(ClientError):
+    """Something of it was not written, so it cannot be committed: abort it, and begin again."""
 
 
 class ClientClosed(ClientError):

@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from tidelog.client.cluster import Cluster
-from tidelog.client.consumer import POLL_S
+from tidelog.client.consumer import POLL_S, Member
 from tidelog.client.errors import BrokerError, ClientError
 from tidelog.client.fetcher import Fetched, Fetcher
 from tidelog.client.group_admin import GroupAdmin
@@ -51,6 +51,12 @@ class GroupConsumer:
         self._ends: dict[TopicPartition, Offset] | None = None
         self._consumed: dict[TopicPartition, Offset] = {}  # not committed yet
         self._committed_at = time.monotonic()
+
+    @property
+    def member(self) -> Member:
+        """Who this is in the group, for offsets that are committed in a transaction."""
+        membership = self._membership
+        return Member(self._group, membership.generation, membership.member_id, self._options.instance_id)
 
     @property
     def is_done(self) -> bool:
@@ -102,7 +108,7 @@ class GroupConsumer:
             await self._cluster.topic(topic)  # a name that is wrong is an error, not a wait for ever
         self.assigned = sorted(await self._membership.join())
         self._consumed = {}
-        committed = await self._admin.committed(self._group, self.assigned)
+        committed = await self._admin.committed(self._group, self.assigned, stable=self._fetch.read_committed)
         new = [partition for partition in self.assigned if partition not in committed]
         read_committed = self._fetch.read_committed
         started = await start_offsets(self._cluster, new, self._start, read_committed=read_committed)

@@ -157,9 +157,10 @@ class GroupAdmin:
     # --- committed offsets ----------------------------------------------------------------------------------------
 
     async def committed(
-        self, group: str, partitions: Iterable[TopicPartition] | None = None
+        self, group: str, partitions: Iterable[TopicPartition] | None = None, *, stable: bool = False
     ) -> dict[TopicPartition, CommittedOffset]:
-        """What the group has committed, of these partitions or of all; those without are not in it."""
+        """What the group has committed, of these partitions or of all; those without are not in it. `stable` waits
+        for transactions that are about to commit some of them."""
         topics: dict[str, list[int]] | None = None
         if partitions is not None:
             topics = {}
@@ -171,6 +172,7 @@ class GroupAdmin:
 
         async def attempt() -> dict[TopicPartition, CommittedOffset]:
             request = await self._offset_fetch(group, topics)
+            request.require_stable = stable
             response: OffsetFetchResponse = await coordinator.request(
                 "OffsetFetch", request, at_most=LAST_VERSION_WITH_NAMES
             )

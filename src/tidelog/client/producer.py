@@ -11,7 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Self, TypeAlias
 
 from tidelog.client.accumulator import Accumulator, Batch, Identity, Receipt
 from tidelog.client.cluster import Cluster, TopicMetadata
@@ -69,6 +69,8 @@ class Producer:
         )
         self._sticky = Sticky(random.Random())  # noqa: S311
         self._identity: Identity | None = None
+        self._transactional_id: str | None = None
+        self._produce_at_most: int | None = None
         self._identity_lock = asyncio.Lock()
         self._sequences: dict[TopicPartition, tuple[Identity, int]] = {}
         self._backoffs: dict[TopicPartition, Backoff] = {}
@@ -82,7 +84,7 @@ class Producer:
         self.is_closed = False
         self._sender = asyncio.create_task(self._send_until_closed(), name="tidelog producer")
 
-    async def __aenter__(self) -> "Producer":
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, error_type: type[BaseException] | None, *_: object) -> None:
@@ -254,7 +256,9 @@ class Producer:
                 for batch in batches:
                     self._delivered(batch, -1, -1)
                 return
-            response: ProduceResponse = await connection.request(_PRODUCE, request, timeout_s=timeout_s)
+            response: ProduceResponse = await connection.request(
+                _PRODUCE, request, timeout_s=timeout_s, at_most=self._produce_at_most
+            )
         except TidelogError as error:
             for batch in batches:
                 self._failed(batch, error)
@@ -277,7 +281,7 @@ class Producer:
                 topic = topics[name] = TopicProduceData(name=name, topic_id=self._cluster.topic_id(name))
             topic.partition_data.append(PartitionProduceData(index=index, records=batch.encoded()))
         timeout_ms = self._cluster.options.request_timeout_ms
-        return ProduceRequest(acks=self._options.acks_code, timeout_ms=timeout_ms, topic_data=list(topics.values()))
+        return ProduceRequest(self._transactional_id, self._options.acks_code, timeout_ms, list(topics.values()))
 
     def _answered(self, batch: Batch, answer: PartitionProduceResponse) -> None:
         if answer.error_code == 0:
@@ -312,8 +316,8 @@ class Producer:
             self._accumulator.put_back(batch)
             self._loop.call_later(backoff.next_s(), self._resume, batch.partition)
             return
-        if batch.identity is not None and (batch.may_be_written or _is_identity_lost(error)):
-            self._identity = None
+        if batch.identity is not None and (batch.may_be_written or is_identity_lost(error)):
+            self._doubt_identity()
         self._give_up(batch, error)
 
     def _give_up(self, batch: Batch, error: Exception) -> None:
@@ -326,7 +330,7 @@ class Producer:
     def _is_worth_another_try(self, batch: Batch, error: TidelogError, age_s: float) -> bool:
         if self.is_closed or age_s * 1000 >= self._options.delivery_timeout_ms:
             return False
-        if _is_identity_lost(error) and batch.identity is not None and not batch.may_be_written:
+        if is_identity_lost(error) and batch.identity is not None and not batch.may_be_written:
             # The broker has forgotten us, and the batch is not written: it may go out under a new name.
             if self._identity == batch.identity:
                 self._identity = None
@@ -356,12 +360,15 @@ class Producer:
                 self._identity = Identity(ProducerId(response.producer_id), ProducerEpoch(response.producer_epoch))
             return self._identity
 
+    def _doubt_identity(self) -> None:
+        self._identity = None
+
     def _number(self, batch: Batch, identity: Identity) -> None:
         known, sequence = self._sequences.get(batch.partition, (identity, 0))
         if known != identity:
             sequence = 0
         self._sequences[batch.partition] = identity, sequence
-        batch.number(identity, sequence)
+        batch.number(identity, sequence, transactional=self._transactional_id is not None)
 
 
 def prepare(
@@ -383,5 +390,5 @@ def prepare(
     )
 
 
-def _is_identity_lost(error: TidelogError) -> bool:
+def is_identity_lost(error: TidelogError) -> bool:
     return isinstance(error, BrokerError) and error.kafka_code in _IDENTITY_LOST

@@ -92,5 +92,52 @@ class GroupMemberRow:
     details: str = "{}"  # JSON: what only one kind of group needs
 
 
-Row: TypeAlias = ClusterRow | TopicRow | ConfigRow | OffsetRow | GroupRow | GroupMemberRow
-TABLES: tuple[type[Row], ...] = (ClusterRow, TopicRow, ConfigRow, OffsetRow, GroupRow, GroupMemberRow)
+@dataclass(frozen=True, slots=True)
+class TransactionRow:
+    """A transactional id: its producer and its newest transaction. `state` is as Kafka names it."""
+
+    KEY: ClassVar[tuple[str, ...]] = ("transactional_id",)
+
+    transactional_id: str
+    producer_id: int
+    epoch: int
+    last_epoch: int
+    previous_producer_id: int
+    next_producer_id: int
+    timeout_ms: int
+    state: str
+    partitions: str  # JSON: {"topic": [0, 1]}
+    groups: str  # JSON: ["group"]
+    started_ms: int
+    updated_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionOffsetRow:
+    """An offset that will be a group's when the transaction commits."""
+
+    KEY: ClassVar[tuple[str, ...]] = ("transactional_id", "group", "topic", "partition")
+
+    transactional_id: str
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    leader_epoch: int
+    metadata: str
+    committed_ms: int
+
+
+Row: TypeAlias = (
+    ClusterRow | TopicRow | ConfigRow | OffsetRow | GroupRow | GroupMemberRow | TransactionRow | TransactionOffsetRow
+)
+TABLES: tuple[type[Row], ...] = (
+    ClusterRow,
+    TopicRow,
+    ConfigRow,
+    OffsetRow,
+    GroupRow,
+    GroupMemberRow,
+    TransactionRow,
+    TransactionOffsetRow,
+)

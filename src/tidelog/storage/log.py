@@ -63,6 +63,17 @@ class ReadResult(NamedTuple):
         )
 
 
+class AbortedTransaction(NamedTuple):
+    """A transaction whose records, from the first one up to its marker, do not count."""
+
+    producer_id: ProducerId
+    first_offset: Offset
+    last_offset: Offset
+    """Of the marker."""
+    last_stable_offset: Offset
+    """As it was when the marker was written."""
+
+
 class ActiveProducer(NamedTuple):
     """An idempotent producer that the log remembers."""
 
@@ -70,6 +81,10 @@ class ActiveProducer(NamedTuple):
     epoch: ProducerEpoch
     last_sequence: int
     last_timestamp: TimestampMs
+    transaction_start: Offset = -1
+    """The first offset of its open transaction, if it has one."""
+    coordinator_epoch: int = -1
+    """Of the last marker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +108,11 @@ class PartitionLog(Protocol):
     @abstractmethod
     def end_offset(self) -> Offset:
         """The offset that the next record will get."""
+
+    @property
+    @abstractmethod
+    def last_stable_offset(self) -> Offset:
+        """No record before it belongs to an open transaction."""
 
     @property
     @abstractmethod
@@ -120,6 +140,31 @@ class PartitionLog(Protocol):
     ) -> ReadResult:
         """At most `max_bytes` of whole batches, none with an offset from `up_to` on; with `at_least_one` the first
         batch comes whole however large it is. OffsetOutOfRange outside start_offset..end_offset."""
+
+    @abstractmethod
+    def read_committed(
+        self, offset: Offset, max_bytes: int, *, at_least_one: bool = True
+    ) -> tuple[ReadResult, list[AbortedTransaction]]:
+        """As `read`, up to the last stable offset, with the aborted transactions that may have records in it."""
+
+    @abstractmethod
+    def end_transaction(
+        self,
+        producer_id: ProducerId,
+        epoch: ProducerEpoch,
+        *,
+        committed: bool,
+        coordinator_epoch: int,
+        now_ms: TimestampMs,
+        leader_epoch: LeaderEpoch,
+    ) -> Appended:
+        """Append the marker that ends the producer's open transaction. If none is open (any more) nothing is
+        appended, and what is awaited is that the log is durable up to here: to end a transaction twice is harmless.
+        InvalidProducerEpoch if a newer epoch of the producer is known."""
+
+    @abstractmethod
+    def open_transactions(self) -> dict[ProducerId, Offset]:
+        """The first offsets of the transactions that have not ended, by producer."""
 
     @abstractmethod
     def offset_for_time(self, timestamp: TimestampMs) -> TimestampOffset | None:

@@ -6,7 +6,7 @@ from typing import TypeVar
 import hypothesis.strategies as st
 from hypothesis import given
 
-from tidelog.broker.coordination.groups.timers import Timer, Timers
+from tidelog.broker.coordination.timers import Timer, Timers
 
 T = TypeVar("T")
 

@@ -42,7 +42,7 @@ class FetchTarget:
         self.topic = topic
         self.topic_id = topic_id
         self.index = wanted.partition
-        self.told: tuple[int, int] | None = None
+        self.told: tuple[int, int, int] | None = None
         self.update(wanted)
 
     def update(self, wanted: FetchPartition) -> None:
@@ -90,7 +90,7 @@ class FetchSession:
 
     def has_news(self, target: FetchTarget, data: PartitionData) -> bool:
         """Whether to tell it; what is told with records goes to the back, so that every partition has its turn."""
-        told = (data.high_watermark, data.log_start_offset)
+        told = (data.high_watermark, data.last_stable_offset, data.log_start_offset)
         news = not self._incremental or bool(data.records) or data.error_code != 0 or told != target.told
         target.told = None if data.error_code else told
         if self.id != NO_SESSION and data.records:

@@ -33,12 +33,18 @@ class Checkpoint:
     time_index_bytes: int = 0
     created_ms: TimestampMs = 0
     producers: list[Any] = field(default_factory=list)
+    transactions: list[Any] = field(default_factory=list)
+    aborted: list[Any] = field(default_factory=list)
 
     def starting_at(self, offset: Offset) -> "Checkpoint":
         return replace(self, start_offset=offset)
 
     def known_producers(self) -> Producers:
-        return Producers.from_rows(self.producers)
+        return Producers.from_rows(self.producers, self.transactions)
+
+    def aborted_in(self, segment: Offset) -> int:
+        """How many aborted transactions its index holds, of those that this vouches for."""
+        return next((count for base, count in self.aborted if base == segment), 0)
 
     def encode(self) -> bytes:
         line = json.dumps({"version": _VERSION, **asdict(self)}, separators=(",", ":")).encode()

@@ -26,7 +26,7 @@ from tidelog.storage.local.checkpoint import CHECKPOINT
 from tidelog.storage.local.files import File, Files, storage_error
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY, TIME_ENTRY_SIZE, OffsetEntry, TimeEntry
 from tidelog.storage.local.scan import MAX_RELATIVE_OFFSET, BatchScan, batch_at
-from tidelog.storage.local.segment import INDEX, LOG, TIME_INDEX, base_offset_of, segment_name
+from tidelog.storage.local.segment import INDEXES, LOG, base_offset_of, segment_name
 from tidelog.storage.local.store import LOCK, LOGS
 
 _SEARCH_CHUNK = 1 << 20
@@ -109,7 +109,7 @@ def list_partition(files: Files, directory: str) -> PartitionFiles:
 
 
 def _indexed_by(name: str) -> Offset | None:
-    for suffix in (INDEX, TIME_INDEX):
+    for suffix in INDEXES:
         base = base_offset_of(name, suffix)
         if base is not None:
             return base

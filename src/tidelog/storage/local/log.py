@@ -6,21 +6,32 @@ separate step (`begin_flush` .. `end_flush`) that the commit (`commit.py`) runs 
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import wait
 from typing import Any, NamedTuple, Protocol
 
-from tidelog.errors import InvalidRecord, LogClosed, OffsetOutOfRange, RecordTooLarge, StorageError
-from tidelog.model import LeaderEpoch, Offset, TimestampMs, TopicPartition
+from tidelog.errors import (
+    CorruptBatch,
+    InvalidProducerEpoch,
+    InvalidRecord,
+    LogClosed,
+    OffsetOutOfRange,
+    RecordTooLarge,
+    StorageError,
+)
+from tidelog.model import NO_SEQUENCE, LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs, TopicPartition
 from tidelog.records.batch import (
     CONTROL_BIT,
     LENGTH_END,
     BatchHeader,
+    BatchView,
     WriteBuffer,
     place,
+    read_header,
     read_produced,
     stamp_append_time,
 )
+from tidelog.records.record import ABORT_MARKER, COMMIT_MARKER, build_marker, read_marker
 from tidelog.settings import UNLIMITED, FlushPolicy, LogSettings
 from tidelog.storage.local.checkpoint import Checkpoint, write_checkpoint
 from tidelog.storage.local.files import File, Files, storage_error
@@ -28,9 +39,9 @@ from tidelog.storage.local.flush import FlushJob, Range
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.producers import Producers
 from tidelog.storage.local.recovery import Recovery, RecoveryReport
-from tidelog.storage.local.segment import LOG, ActiveSegment, IndexSpec, SealedSegment, Segment
+from tidelog.storage.local.segment import LOG, ActiveSegment, IndexSpec, SealedSegment, Segment, transactions_in
 from tidelog.storage.local.tail import Tail, TailCache
-from tidelog.storage.log import ActiveProducer, LogStats, ReadResult, TimestampOffset
+from tidelog.storage.log import AbortedTransaction, ActiveProducer, LogStats, ReadResult, TimestampOffset
 
 NOTHING = ReadResult([], 0)
 CHECKPOINT_EVERY_BYTES = 32 << 20
@@ -100,10 +111,11 @@ class LocalAppend:
 class SegmentRange:
     """A byte range of a segment. Holding it keeps the file open, also when retention deletes it."""
 
-    __slots__ = ("_file", "position", "size")
+    __slots__ = ("_file", "_segment_end", "position", "size")
 
-    def __init__(self, file: File, position: int, size: int) -> None:
+    def __init__(self, file: File, position: int, size: int, segment_end: Offset) -> None:
         self._file = file
+        self._segment_end = segment_end
         self.position = position
         self.size = size
 
@@ -116,6 +128,12 @@ class SegmentRange:
 
     def fileno(self) -> int:
         return self._file.fileno()
+
+    @property
+    def end_offset(self) -> Offset:
+        """Where the batch behind it begins."""
+        base = self._file.pread(8, self.position + self.size)
+        return int.from_bytes(base, "big", signed=True) if len(base) == 8 else self._segment_end
 
 
 class LocalLog:
@@ -157,6 +175,12 @@ class LocalLog:
 
     @property
     def end_offset(self) -> Offset:
+        return self._end
+
+    @property
+    def last_stable_offset(self) -> Offset:
+        for first_offset in self._producers.open.values():  # the first one is the oldest
+            return max(first_offset, self._start)
         return self._end
 
     @property
@@ -259,12 +283,59 @@ class LocalLog:
         """What was appended, for idempotent producers and for readers at the tail."""
         position = 0
         for header in headers:
+            size = header.length + LENGTH_END
             if header.producer_id >= 0:
                 self._producers.update(header, offset, now_ms)
-            size = header.length + LENGTH_END
+                if header.attributes & CONTROL_BIT:
+                    self._saw_marker(BatchView(position, header, view[position : position + size]), offset)
             self._tail.append(offset, view if len(headers) == 1 else view[position : position + size])
             position += size
             offset += header.last_offset_delta + 1
+
+    def _saw_marker(self, batch: BatchView, offset: Offset) -> None:
+        header = batch.header
+        try:
+            marker = read_marker(batch)
+        except CorruptBatch:  # a control batch of another kind
+            return
+        producer = self._producers.get(header.producer_id)
+        if producer is not None:
+            producer.coordinator_epoch = marker.coordinator_epoch
+        if marker.type in (COMMIT_MARKER, ABORT_MARKER):
+            aborted = self._producers.ended(header, offset, marker.type == COMMIT_MARKER)
+            if aborted is not None:
+                self._active.aborted.entries.append(aborted)
+
+    def end_transaction(
+        self,
+        producer_id: ProducerId,
+        epoch: ProducerEpoch,
+        *,
+        committed: bool,
+        coordinator_epoch: int,
+        now_ms: TimestampMs,
+        leader_epoch: LeaderEpoch,
+    ) -> LocalAppend:
+        if producer_id not in self._producers.open:
+            if self._blocked:
+                self._make_good()
+            return LocalAppend(self._end, self._end - 1, now_ms, self._promise(self._end), duplicate=True)
+        producer = self._producers.get(producer_id)
+        if producer is not None and epoch < producer.epoch:
+            raise InvalidProducerEpoch(
+                f"producer {producer_id} of epoch {epoch} was fenced by epoch {producer.epoch} in {self.partition}"
+            )
+        marker = build_marker(
+            committed=committed,
+            producer_id=producer_id,
+            producer_epoch=epoch,
+            coordinator_epoch=coordinator_epoch,
+            timestamp=now_ms,
+        )
+        return self.append(marker, now_ms=now_ms, leader_epoch=leader_epoch, durable=True)
+
+    def open_transactions(self) -> dict[ProducerId, Offset]:
+        return dict(self._producers.open)
 
     def _after_append(self, durable: bool, count: int) -> Waiter | None:
         policy = self.settings.flush
@@ -334,15 +405,52 @@ class LocalLog:
             return ReadResult(cached, sum(map(len, cached)))  # type: ignore[arg-type]
         number = bisect_right(self._bases, offset) - 1 if offset < self._active.base_offset else len(self._sealed)
         while True:
-            segment: Segment = self._sealed[number] if number < len(self._sealed) else self._active
-            limit = segment.size if end >= self._end else segment.locate(end)
+            segment: SealedSegment | ActiveSegment = (
+                self._sealed[number] if number < len(self._sealed) else self._active
+            )
+            limit = segment.size if end >= segment.end_offset else segment.locate(end)
             start, stop = segment.find(offset, max_bytes, limit, at_least_one=at_least_one)
             if start < segment.size or segment is self._active:
                 break
             number += 1  # an offset that compaction removed from the end of a segment is answered by the next one
         if stop <= start:
             return NOTHING
-        return ReadResult([SegmentRange(segment.file, start, stop - start)], stop - start)
+        return ReadResult([SegmentRange(segment.file, start, stop - start, segment.end_offset)], stop - start)
+
+    def read_committed(
+        self, offset: Offset, max_bytes: int, *, at_least_one: bool = True
+    ) -> tuple[ReadResult, list[AbortedTransaction]]:
+        result = self.read(offset, max_bytes, up_to=self.last_stable_offset, at_least_one=at_least_one)
+        if not result.size or not (len(self._active.aborted) or any(s.aborted_count for s in self._sealed)):
+            return result, []
+        last = result.parts[-1]
+        # Each part from the tail is one batch.
+        end = last.end_offset if isinstance(last, SegmentRange) else read_header(last).next_offset  # type: ignore[arg-type]
+        return result, self._aborted_between(offset, end)
+
+    def _aborted_between(self, start: Offset, end: Offset) -> list[AbortedTransaction]:
+        found: list[AbortedTransaction] = []
+        first = max(0, bisect_right(self._bases, start) - 1)
+        for segment in self._segments()[first:]:
+            if segment.aborted_count:
+                index = segment.load_aborted()
+                if index is None:
+                    self._follow_transactions_anew()
+                    return self._aborted_between(start, end)
+                transactions, is_complete = index.between(start, end)
+                found += transactions
+                if is_complete:
+                    break
+        return found
+
+    def _follow_transactions_anew(self) -> None:
+        """Which transactions are open and which were aborted, from the batches alone."""
+        anew, self._producers.open = transactions_in(self._segments())
+        try:
+            for segment in self._segments():
+                segment.replace_aborted(anew[segment.base_offset])
+        except OSError as error:
+            raise storage_error(error, f"rebuild the index of aborted transactions of {self.partition}") from error
 
     def offset_for_time(self, timestamp: TimestampMs) -> TimestampOffset | None:
         for segment in self._segments():
@@ -358,9 +466,15 @@ class LocalLog:
 
     def active_producers(self) -> list[ActiveProducer]:
         return [
-            ActiveProducer(id_, producer.epoch, producer.batches[-1].last_sequence, producer.batches[-1].timestamp)
+            ActiveProducer(
+                id_,
+                producer.epoch,
+                producer.batches[-1].last_sequence if producer.batches else NO_SEQUENCE,
+                producer.batches[-1].timestamp if producer.batches else producer.last_seen_ms,
+                self._producers.open.get(id_, -1),
+                producer.coordinator_epoch,
+            )
             for id_, producer in self._producers
-            if producer.batches
         ]
 
     def stats(self) -> LogStats:
@@ -427,6 +541,8 @@ class LocalLog:
                     offset=target.base_offset,
                     segment=target.base_offset,
                     producers=self._producers.to_rows(),
+                    transactions=_rows_of(transactions_in(self._sealed[:number])[1]),
+                    aborted=_counts_of(self._sealed[:number]),
                 )
             )
         kept = self._sealed if target is self._active else self._sealed[:number]
@@ -454,6 +570,7 @@ class LocalLog:
         self._tail.clear()
         self._start, self._end = start, end
         self._durable = min(self._durable, end)
+        self._follow_transactions_anew()
         self._unsynced = self._since_checkpoint()
         self._names_changed = True
         self._checkpoint_durably()
@@ -609,6 +726,8 @@ class LocalLog:
             time_index_bytes=active.saved.times_bytes,
             created_ms=active.created_ms,
             producers=self._producers.to_rows(),
+            transactions=_rows_of(self._producers.open),
+            aborted=_counts_of(self._segments()),
         )
 
     def _write_checkpoint(self, checkpoint: Checkpoint) -> None:
@@ -629,3 +748,11 @@ class LocalLog:
 
     def _bytes_since_checkpoint(self) -> int:
         return sum(segment.size - at for segment, at in self._since_checkpoint())
+
+
+def _rows_of(open_transactions: dict[ProducerId, Offset]) -> list[list[int]]:
+    return [[producer_id, first_offset] for producer_id, first_offset in open_transactions.items()]
+
+
+def _counts_of(segments: Iterable[SealedSegment | ActiveSegment]) -> list[list[int]]:
+    return [[segment.base_offset, segment.aborted_count] for segment in segments if segment.aborted_count]

@@ -1,4 +1,5 @@
-"""What a partition remembers of its idempotent producers: the newest epoch and the last five batches of each.
+"""What a partition remembers of its idempotent producers: the newest epoch, the last five batches of each, and where
+its open transaction began.
 
 batch from producer      known producer            answer
 older epoch              newer epoch               InvalidProducerEpoch: fenced
@@ -7,6 +8,8 @@ same epoch, next         any                       accepted
 same epoch, other        any                       OutOfOrderSequence
 newer epoch, from 0      any                       accepted, forgets the older epoch's batches
 newer epoch, other       any                       OutOfOrderSequence
+same epoch, not from 0   begun by a marker         OutOfOrderSequence
+not transactional        in a transaction          InvalidTransactionState
 any                      unknown or expired        accepted: its history may have been deleted by retention
 """
 
@@ -14,9 +17,10 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
-from tidelog.errors import InvalidProducerEpoch, OutOfOrderSequence
+from tidelog.errors import InvalidProducerEpoch, InvalidTransactionState, OutOfOrderSequence
 from tidelog.model import NO_SEQUENCE, Offset, ProducerEpoch, ProducerId, TimestampMs
-from tidelog.records.batch import BatchHeader
+from tidelog.records.batch import TRANSACTIONAL_BIT, BatchHeader
+from tidelog.storage.log import AbortedTransaction
 
 REMEMBERED_BATCHES = 5
 
@@ -30,12 +34,13 @@ class AppendedBatch(NamedTuple):
 
 
 class Producer:
-    __slots__ = ("batches", "epoch", "last_seen_ms")
+    __slots__ = ("batches", "coordinator_epoch", "epoch", "last_seen_ms")
 
     def __init__(self, epoch: ProducerEpoch, batches: Iterable[AppendedBatch], last_seen_ms: TimestampMs) -> None:
         self.epoch = epoch
         self.batches = deque(batches, REMEMBERED_BATCHES)
         self.last_seen_ms = last_seen_ms
+        self.coordinator_epoch = -1  # of the last marker since the log was opened
 
 
 class Producers:
@@ -43,6 +48,8 @@ class Producers:
 
     def __init__(self) -> None:
         self._producers: dict[ProducerId, Producer] = {}
+        self.open: dict[ProducerId, Offset] = {}
+        """Where each transaction that has not ended began; in that order."""
 
     def __len__(self) -> int:
         return len(self._producers)
@@ -66,6 +73,8 @@ class Producers:
                     f"producer {header.producer_id} begins epoch {header.producer_epoch} with sequence {first}, not 0"
                 )
             return None
+        if header.producer_id in self.open and not header.attributes & TRANSACTIONAL_BIT:
+            raise InvalidTransactionState(f"producer {header.producer_id} is in a transaction, but the batch is not")
         for batch in producer.batches:
             if batch.base_sequence == first and batch.last_sequence == last:
                 return batch
@@ -75,6 +84,10 @@ class Producers:
                 raise OutOfOrderSequence(
                     f"producer {header.producer_id} sent sequence {first}, expected {(newest + 1) & 0x7FFF_FFFF}"
                 )
+        elif first != 0:
+            raise OutOfOrderSequence(
+                f"producer {header.producer_id} begins epoch {header.producer_epoch} with sequence {first}, not 0"
+            )
         return None
 
     def update(self, header: BatchHeader, base_offset: Offset, now_ms: TimestampMs) -> None:
@@ -84,6 +97,8 @@ class Producers:
         if producer is None or header.producer_epoch > producer.epoch:
             producer = self._producers[header.producer_id] = Producer(header.producer_epoch, (), now_ms)
         producer.last_seen_ms = now_ms
+        if header.attributes & TRANSACTIONAL_BIT and header.producer_id not in self.open and not header.is_control:
+            self.open[header.producer_id] = base_offset
         if header.base_sequence != NO_SEQUENCE:
             producer.batches.append(
                 AppendedBatch(
@@ -95,13 +110,28 @@ class Producers:
                 )
             )
 
+    def ended(self, header: BatchHeader, base_offset: Offset, committed: bool) -> AbortedTransaction | None:
+        """The marker with this header stands at `base_offset`; the transaction, if there was one and this aborts it.
+        `update` sees the marker too."""
+        first_offset = self.open.pop(header.producer_id, None)
+        if first_offset is None or committed:
+            return None
+        last_stable = next(iter(self.open.values()), base_offset + 1)
+        return AbortedTransaction(header.producer_id, first_offset, base_offset, last_stable)
+
+    def get(self, producer_id: ProducerId) -> Producer | None:
+        return self._producers.get(producer_id)
+
     def expire(self, before_ms: TimestampMs) -> None:
         """Forget the producers that appended nothing since."""
-        for producer_id in [id_ for id_, known in self._producers.items() if known.last_seen_ms < before_ms]:
-            del self._producers[producer_id]
+        old = [id_ for id_, known in self._producers.items() if known.last_seen_ms < before_ms]
+        for producer_id in old:
+            if producer_id not in self.open:
+                del self._producers[producer_id]
 
     def cut(self, end_offset: Offset) -> None:
-        """Forget the batches from `end_offset` on, and the producers of which nothing else is known."""
+        """Forget the batches from `end_offset` on, and the producers of which nothing else is known. Which
+        transactions are open then, the caller has to find out."""
         for producer_id, producer in list(self):
             kept = [batch for batch in producer.batches if batch.last_offset < end_offset]
             if not kept:
@@ -114,8 +144,9 @@ class Producers:
         return [[id_, known.epoch, known.last_seen_ms, *map(list, known.batches)] for id_, known in self]
 
     @classmethod
-    def from_rows(cls, rows: list[Any]) -> "Producers":
+    def from_rows(cls, rows: list[Any], open_transactions: Iterable[Any] = ()) -> "Producers":
         producers = cls()
+        producers.open.update((id_, first_offset) for id_, first_offset in open_transactions)
         for id_, epoch, last_seen_ms, *batches in rows:
             producers._producers[id_] = Producer(epoch, map(AppendedBatch._make, batches), last_seen_ms)
         return producers

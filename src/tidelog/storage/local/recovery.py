@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from tidelog.model import Offset, TimestampMs
+from tidelog.storage.local.aborted import ABORTED_INDEX, AbortedIndex, is_commit, read_aborted
 from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint, write_checkpoint
 from tidelog.storage.local.files import TEMPORARY, Entry, Files, write_durably
 from tidelog.storage.local.handles import HandlePool
@@ -16,6 +17,7 @@ from tidelog.storage.local.producers import Producers
 from tidelog.storage.local.scan import BatchScan, Damage
 from tidelog.storage.local.segment import (
     INDEX,
+    INDEXES,
     LOG,
     TIME_INDEX,
     ActiveSegment,
@@ -24,6 +26,7 @@ from tidelog.storage.local.segment import (
     SealedSegment,
     base_offset_of,
     segment_name,
+    transactions_in,
 )
 
 UNREACHABLE = ".unreachable"
@@ -73,6 +76,7 @@ class Recovery:
         self._spec = spec
         self._now_ms = now_ms
         self._report = RecoveryReport()
+        self._aborted_is_wrong = False
 
     def run(self) -> Recovered:
         entries = self._files.list(self._directory, sizes=LOG)
@@ -95,11 +99,15 @@ class Recovery:
                 )
             checkpoint = Checkpoint(start_offset=checkpoint.start_offset, segment=bases[0], offset=bases[0])
             trusted, to_scan, gaps_are_legal = [], bases, True
-        sealed = [self._sealed(base, sizes[base], end) for base, end in zip(trusted, bases[1:], strict=False)]
+        sealed = [
+            self._sealed(base, sizes[base], end, checkpoint.aborted_in(base))
+            for base, end in zip(trusted, bases[1:], strict=False)
+        ]
         for segment in sealed:
             self._check_indexes(segment, names)
         producers = checkpoint.known_producers()
         active = self._scan(to_scan, sizes, checkpoint, producers, sealed, gaps_are_legal=gaps_are_legal)
+        self._check_aborted(sealed, active, names, producers)
         start_offset = max(checkpoint.start_offset, sealed[0].base_offset if sealed else active.base_offset)
         return Recovered(min(start_offset, active.end_offset), sealed, active, producers, checkpoint, self._report)
 
@@ -121,7 +129,7 @@ class Recovery:
             elif entry.name.endswith(TEMPORARY):
                 self._remove(entry.name)
         for entry in entries:
-            for suffix in (INDEX, TIME_INDEX):
+            for suffix in INDEXES:
                 base = base_offset_of(entry.name, suffix)
                 if base is not None and base not in sizes:
                     self._remove(entry.name)
@@ -129,7 +137,7 @@ class Recovery:
         for base, end in pairwise(bases):
             if end <= start_offset:  # deleted before the crash, but the names came back
                 del sizes[base]
-                for suffix in (LOG, INDEX, TIME_INDEX):
+                for suffix in (LOG, *INDEXES):
                     self._remove(segment_name(base, suffix))
         return sizes
 
@@ -146,6 +154,7 @@ class Recovery:
             segment=base,
             created_ms=self._now_ms,
             producers=checkpoint.producers,
+            transactions=checkpoint.transactions,
         )
         write_checkpoint(self._files, self._directory, checkpoint)
         return Recovered(base, [], active, checkpoint.known_producers(), checkpoint, self._report)
@@ -185,7 +194,7 @@ class Recovery:
         return active
 
     def _first_to_scan(self, checkpoint: Checkpoint) -> ActiveSegment:
-        return ActiveSegment(
+        active = ActiveSegment(
             self._files,
             self._pool,
             self._directory,
@@ -196,6 +205,13 @@ class Recovery:
             created_ms=checkpoint.created_ms or self._now_ms,
             saved=SavedIndexes(checkpoint.index_bytes, checkpoint.time_index_bytes),
         )
+        count = checkpoint.aborted_in(checkpoint.segment)
+        aborted = read_aborted(self._files, active.path, count, active.base_offset, active.end_offset)
+        if aborted is None:
+            self._aborted_is_wrong = True
+        else:
+            active.aborted = AbortedIndex(aborted, saved=True)
+        return active
 
     def _extend(self, active: ActiveSegment, size: int, producers: Producers) -> Damage | None:
         """Take the valid batches behind the segment's known end into it."""
@@ -210,7 +226,29 @@ class Recovery:
             active.recovered(header)
             if header.has_producer:
                 producers.update(header, header.base_offset, self._now_ms)
+                if header.is_control and (committed := is_commit(batch)) is not None:
+                    aborted = producers.ended(header, header.base_offset, committed)
+                    if aborted is not None:
+                        active.aborted.entries.append(aborted)
         return scan.damage
+
+    def _check_aborted(
+        self, sealed: list[SealedSegment], active: ActiveSegment, names: set[str], producers: Producers
+    ) -> None:
+        """The aborted transactions are as the checkpoint says and as what was scanned shows; else all are made anew
+        from the log, which has to be read for that."""
+        segments: list[SealedSegment | ActiveSegment] = [*sealed, active]
+        for segment in segments:
+            has_file = segment_name(segment.base_offset, ABORTED_INDEX) in names
+            if segment.aborted_count == 0 and has_file:
+                self._remove(segment_name(segment.base_offset, ABORTED_INDEX))
+            elif segment.aborted_count and not has_file and segment is not active:
+                self._aborted_is_wrong |= segment.load_aborted() is None  # else it was sealed just now
+        if self._aborted_is_wrong:
+            anew, producers.open = transactions_in(segments)
+            for segment in segments:
+                if segment.replace_aborted(anew[segment.base_offset]):
+                    self._report.rebuilt.append(segment_name(segment.base_offset, ABORTED_INDEX))
 
     def _cut(self, active: ActiveSegment, size: int, damage: Damage, *, keep: bool) -> None:
         """`keep`: without a checkpoint nobody knows what was promised, so the bytes go to a file of their own."""
@@ -232,7 +270,7 @@ class Recovery:
 
     def _set_aside(self, base: Offset, size: int) -> None:
         """A segment cannot follow a log that ends before it. It was not promised, but it is not ours to delete."""
-        for suffix in (INDEX, TIME_INDEX):
+        for suffix in INDEXES:
             self._remove(segment_name(base, suffix))
         name = self._name(base)
         if size == 0:
@@ -241,8 +279,8 @@ class Recovery:
         self._report.cut.append(f"{name}: set aside as {name}{UNREACHABLE}, because the log ends before it")
         self._files.rename(f"{self._directory}/{name}", f"{self._directory}/{name}{UNREACHABLE}")
 
-    def _sealed(self, base: Offset, size: int, end_offset: Offset) -> SealedSegment:
-        return SealedSegment(self._files, self._pool, self._directory, base, size, end_offset, self._spec)
+    def _sealed(self, base: Offset, size: int, end_offset: Offset, aborted: int) -> SealedSegment:
+        return SealedSegment(self._files, self._pool, self._directory, base, size, end_offset, self._spec, aborted)
 
     def _check_indexes(self, segment: SealedSegment, names: set[str]) -> None:
         if all(segment_name(segment.base_offset, suffix) in names for suffix in (INDEX, TIME_INDEX)):

@@ -4,7 +4,7 @@ Everything here is done to a log that nobody has open; the caller holds the data
 without asking further is what opening the log would mend too, or what can be made from the log again:
 
     torn tail of the last segment      cut off
-    indexes                            made anew from the log
+    indexes, aborted transactions      made anew from the log
     leftovers of a crash               removed
     checkpoint                         written anew, for the log as it is now
 
@@ -15,9 +15,10 @@ log to end there (`cut_at_damage`); what is cut is then kept in files that end i
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from tidelog.model import Offset, TimestampMs
+from tidelog.model import Offset, ProducerId, TimestampMs
 from tidelog.records.batch import BatchView
 from tidelog.settings import LogSettings
+from tidelog.storage.local.aborted import AbortedIndex, Transactions
 from tidelog.storage.local.checkpoint import Checkpoint, write_checkpoint
 from tidelog.storage.local.files import File, Files, storage_error, write_whole
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
@@ -25,9 +26,8 @@ from tidelog.storage.local.inspect import PartitionFiles, log_name, walk_segment
 from tidelog.storage.local.producers import Producers
 from tidelog.storage.local.recovery import CUT
 from tidelog.storage.local.segment import (
-    INDEX,
+    INDEXES,
     LOG,
-    TIME_INDEX,
     IndexSpec,
     SegmentIndexes,
     segment_name,
@@ -168,7 +168,7 @@ class Repair:
 
     def _names_of(self, finding: Finding) -> list[str]:
         if finding.segment is not None:
-            return [segment_name(finding.segment, suffix) for suffix in (LOG, INDEX, TIME_INDEX)]
+            return [segment_name(finding.segment, suffix) for suffix in (LOG, *INDEXES)]
         return [finding.path.rpartition("/")[2]]
 
     def apply(self, now_ms: TimestampMs) -> None:
@@ -185,6 +185,10 @@ class Repair:
             self._cut(plan.cut, plan.set_aside)
         for base in plan.reindex:
             self._reindex(base)
+        aborted, open_transactions = self._transactions(plan)
+        for base, index in aborted.items():
+            if base in plan.reindex or plan.fresh_checkpoint:
+                index.replace(self._files, self._listing.path(segment_name(base, "")))
         for name in plan.remove:
             try:
                 self._files.remove(self._listing.path(name))
@@ -193,7 +197,8 @@ class Repair:
         self._files.sync_directory(self._directory)
         if plan.fresh_checkpoint:
             kept = [base for base in sizes if base not in plan.set_aside and log_name(base) not in plan.remove]
-            self._write_checkpoint(kept, producers, now_ms)
+            producers.open = open_transactions
+            self._write_checkpoint(kept, producers, aborted, now_ms)
 
     def _cut(self, cut: CutPoint, set_aside: list[Offset]) -> None:
         sizes = self._listing.segments
@@ -206,7 +211,7 @@ class Repair:
         for base in reversed(set_aside):  # newest first, so that a crash in between leaves no hole
             path = self._listing.path(log_name(base))
             self._files.rename(path, path + CUT)
-            for suffix in (INDEX, TIME_INDEX):
+            for suffix in INDEXES:
                 if segment_name(base, suffix) in self._listing.indexes:
                     self._files.remove(self._listing.path(segment_name(base, suffix)))
         self._files.sync_directory(self._directory)
@@ -238,7 +243,24 @@ class Repair:
             file.sync()
         return indexes
 
-    def _write_checkpoint(self, bases: list[Offset], producers: Producers, now_ms: TimestampMs) -> None:
+    def _transactions(self, plan: RepairPlan) -> tuple[dict[Offset, AbortedIndex], dict[ProducerId, Offset]]:
+        """What was aborted in each segment and what is open at the end, from the batches that are left."""
+        transactions = Transactions()
+        aborted: dict[Offset, AbortedIndex] = {}
+        if plan.reindex or plan.fresh_checkpoint:
+            for base, size in self._listing.segments.items():
+                if log_name(base) not in plan.remove:
+                    ended = (transactions.saw(batch) for batch in self._batches(base, size))
+                    aborted[base] = AbortedIndex(entry for entry in ended if entry is not None)
+        return aborted, transactions.open
+
+    def _write_checkpoint(
+        self,
+        bases: list[Offset],
+        producers: Producers,
+        aborted: dict[Offset, AbortedIndex],
+        now_ms: TimestampMs,
+    ) -> None:
         stored, last = self._stored, bases[-1]
         self._files.open(self._listing.path(log_name(last))).sync()
         indexes = self._reindex(last)
@@ -253,6 +275,8 @@ class Repair:
             time_index_bytes=len(indexes.times) * TIME_ENTRY_SIZE,
             created_ms=stored.created_ms if stored is not None and stored.segment == last else now_ms,
             producers=producers.to_rows(),
+            transactions=[list(entry) for entry in producers.open.items()],
+            aborted=[[base, len(index)] for base, index in aborted.items() if len(index)],
         )
         write_checkpoint(self._files, self._directory, checkpoint)
 

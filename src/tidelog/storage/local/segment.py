@@ -1,18 +1,28 @@
-"""One segment: a log file of record batches and its two indexes.
+"""One segment: a log file of record batches, its two indexes, and its aborted transactions.
 
 `ActiveSegment` is the one that grows; `seal()` turns it into a `SealedSegment`, which never changes. Both answer the
 same questions about positions; what stands at a position is the log file's business alone.
 """
 
 import os
+from collections.abc import Iterable
 from struct import Struct
 from typing import ClassVar, NamedTuple
 
 from tidelog.errors import CorruptBatch, CorruptLog
-from tidelog.model import NO_TIMESTAMP, Offset, TimestampMs
-from tidelog.records.batch import HEADER_SIZE, LENGTH_END, MAGIC, MIN_LENGTH, BatchHeader
+from tidelog.model import NO_TIMESTAMP, Offset, ProducerId, TimestampMs
+from tidelog.records.batch import (
+    CONTROL_BIT,
+    HEADER_SIZE,
+    LENGTH_END,
+    MAGIC,
+    MIN_LENGTH,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+)
 from tidelog.records.record import decode
 from tidelog.settings import LogSettings
+from tidelog.storage.local.aborted import ABORTED_INDEX, AbortedIndex, Transactions, read_aborted
 from tidelog.storage.local.files import File, Files, storage_error
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.index import (
@@ -30,6 +40,7 @@ from tidelog.storage.local.scan import MAX_RELATIVE_OFFSET, BatchScan, Damage
 from tidelog.storage.log import TimestampOffset
 
 LOG, INDEX, TIME_INDEX = ".log", ".index", ".timeindex"
+INDEXES = (INDEX, TIME_INDEX, ABORTED_INDEX)
 _NAME_DIGITS = 20
 _WALK = Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
 _WALK_CHUNK = 8 << 10
@@ -115,7 +126,7 @@ class Segment:
     def remove(self) -> None:
         """Delete the files; the log first, because an index without a log is recognised as a leftover."""
         self._pool.forget(self)
-        for suffix in (LOG, INDEX, TIME_INDEX):
+        for suffix in (LOG, *INDEXES):
             try:
                 self._files.remove(self.path + suffix)
             except FileNotFoundError:
@@ -237,9 +248,10 @@ class Segment:
 
 
 class SealedSegment(Segment):
-    """Immutable: batches from `base_offset` up to, not including, `end_offset`."""
+    """Immutable: batches from `base_offset` up to, not including, `end_offset`; `aborted_count` of them are markers
+    that aborted a transaction."""
 
-    __slots__ = ("_index", "_max_timestamp", "_spec", "_times", "end_offset")
+    __slots__ = ("_aborted", "_index", "_max_timestamp", "_spec", "_times", "aborted_count", "end_offset")
 
     def __init__(
         self,
@@ -250,6 +262,7 @@ class SealedSegment(Segment):
         size: int,
         end_offset: Offset,
         spec: IndexSpec,
+        aborted_count: int = 0,
     ) -> None:
         super().__init__(files, pool, directory, base_offset, size)
         self.end_offset = end_offset
@@ -257,6 +270,8 @@ class SealedSegment(Segment):
         self._index: OffsetIndexReader | None = None
         self._times: TimeIndexReader | None = None
         self._max_timestamp: TimestampMs | None = None
+        self._aborted: AbortedIndex | None = None
+        self.aborted_count = aborted_count
 
     @property
     def index(self) -> OffsetIndexReader:
@@ -291,9 +306,33 @@ class SealedSegment(Segment):
     def release(self) -> None:
         super().release()
         self._index = self._times = None
+        self._aborted = None
+
+    def load_aborted(self) -> AbortedIndex | None:
+        """The aborted transactions; None if their file is missing or wrong. Only the whole log can make it anew."""
+        if self._aborted is None:
+            _ = self.file  # the pool counts a segment by its log file
+            try:
+                entries = read_aborted(self._files, self.path, self.aborted_count, self.base_offset, self.end_offset)
+            except OSError as error:
+                raise storage_error(error, f"read {self.path}{ABORTED_INDEX}") from error
+            if entries is None:
+                return None
+            self._aborted = AbortedIndex(entries, saved=True)
+        return self._aborted
+
+    def replace_aborted(self, index: AbortedIndex) -> bool:
+        """Whether it was another."""
+        stored = self.load_aborted()
+        if stored is not None and stored.entries == index.entries:
+            return False
+        index.replace(self._files, self.path)
+        self._aborted, self.aborted_count = index, len(index)
+        return True
 
     def open_indexes(self) -> list[File]:
-        return [self._files.open(self.path + suffix, writable=False) for suffix in (INDEX, TIME_INDEX)]
+        suffixes = INDEXES if self.aborted_count else (INDEX, TIME_INDEX)
+        return [self._files.open(self.path + suffix, writable=False) for suffix in suffixes]
 
     def _map(self, suffix: str, entry_size: int) -> memoryview:
         path = self.path + suffix
@@ -390,13 +429,30 @@ def index_anew(segment: Segment, spec: IndexSpec) -> tuple[SegmentIndexes, Damag
     return indexes, scan.damage
 
 
+def transactions_in(
+    segments: Iterable[Segment],
+) -> tuple[dict[Offset, AbortedIndex], dict[ProducerId, Offset]]:
+    """From the batches alone: what was aborted in each segment, and what is open at the end. Reads all of them, from
+    the first of the log on."""
+    transactions = Transactions()
+    aborted: dict[Offset, AbortedIndex] = {}
+    for segment in segments:
+        index = aborted[segment.base_offset] = AbortedIndex()
+        for batch in BatchScan(segment.file, 0, segment.size, base_offset=segment.base_offset, verify=False):
+            if batch.header.attributes & (TRANSACTIONAL_BIT | CONTROL_BIT):
+                ended = transactions.saw(batch)
+                if ended is not None:
+                    index.entries.append(ended)
+    return aborted, transactions.open
+
+
 class ActiveSegment(Segment):
     """The segment that is appended to. One writer; readers see whole batches up to `size`.
 
     `saved` is how many bytes of the index files a checkpoint vouches for; None: none, make them anew."""
 
     _writable = True
-    __slots__ = ("_indexed_size", "_indexes", "_saved", "_spec", "_unindexed", "created_ms", "end_offset")
+    __slots__ = ("_indexed_size", "_indexes", "_saved", "_spec", "_unindexed", "aborted", "created_ms", "end_offset")
 
     def __init__(
         self,
@@ -418,6 +474,7 @@ class ActiveSegment(Segment):
         self._spec = spec
         self._indexes = SegmentIndexes(base_offset) if size == 0 else None
         self._indexed_size = size
+        self.aborted = AbortedIndex()
         self._unindexed: list[BatchHeader] = []  # recovered behind `_indexed_size`, waiting for the indexes
 
     @property
@@ -442,6 +499,21 @@ class ActiveSegment(Segment):
     @property
     def max_timestamp(self) -> TimestampMs:
         return self.indexes.max_timestamp
+
+    @property
+    def aborted_count(self) -> int:
+        return len(self.aborted)
+
+    def load_aborted(self) -> AbortedIndex:
+        return self.aborted
+
+    def replace_aborted(self, index: AbortedIndex) -> bool:
+        """Whether it was another."""
+        if index.entries == self.aborted.entries:
+            return False
+        index.replace(self._files, self.path)
+        self.aborted = index
+        return True
 
     def write(self, data: memoryview, headers: list[BatchHeader]) -> None:
         """Append whole batches with one call to the disk. If that fails nothing of them belongs to the segment, but
@@ -491,7 +563,7 @@ class ActiveSegment(Segment):
     def save_indexes(self) -> list[File]:
         """Bring the index files up to date; the caller syncs what is returned before it vouches for them."""
         self.indexes.close()
-        return self.indexes.save(self._files, self.path)
+        return self.indexes.save(self._files, self.path) + self.aborted.save(self._files, self.path)
 
     @property
     def saved(self) -> SavedIndexes:
@@ -504,7 +576,14 @@ class ActiveSegment(Segment):
         """The same segment, immutable. The log file's own durability is the log's business."""
         self.save_indexes()
         sealed = SealedSegment(
-            self._files, self._pool, self.directory, self.base_offset, self.size, self.end_offset, self._spec
+            self._files,
+            self._pool,
+            self.directory,
+            self.base_offset,
+            self.size,
+            self.end_offset,
+            self._spec,
+            len(self.aborted),
         )
         self._pool.forget(self)
         return sealed

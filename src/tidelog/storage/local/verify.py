@@ -7,7 +7,9 @@ What is checked, and what counts as an error:
     .index        every entry names a batch start and that batch's last offset; entries grow
     .timeindex    every entry is the largest timestamp up to its offset; entries grow; the last one of a sealed
                   segment is the largest of all
-    checkpoint    readable; its segment, position, offsets and producers agree with the log
+    .txnindex     an entry for every transaction that was aborted in the segment, and no other
+    checkpoint    readable; its segment, position, offsets, producers and open transactions
+                  agree with the log
 
 The checkpoint says what must be right. Behind it, an index that is missing or wrong is only a note, because opening
 the log makes it anew, and a torn tail is only a note while somebody holds the directory's lock and may be writing it.
@@ -23,8 +25,9 @@ from typing import NamedTuple
 
 from tidelog.errors import InvalidInput, StorageError
 from tidelog.model import Offset, ProducerId
-from tidelog.records.batch import BatchHeader, BatchView
+from tidelog.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, BatchHeader, BatchView
 from tidelog.records.record import decode
+from tidelog.storage.local.aborted import ABORTED_ENTRY_SIZE, ABORTED_INDEX, Transactions, decode_aborted
 from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
 from tidelog.storage.local.files import TEMPORARY, Files, storage_error
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
@@ -42,6 +45,7 @@ from tidelog.storage.local.inspect import (
 )
 from tidelog.storage.local.recovery import CUT, UNREACHABLE
 from tidelog.storage.local.segment import INDEX, TIME_INDEX, segment_name
+from tidelog.storage.log import AbortedTransaction
 
 _EVERYTHING = 1 << 62
 
@@ -119,6 +123,7 @@ class PartitionCheck:
         self._gaps: list[_Gap] = []
         self._expected: Offset | None = None  # None: behind damage, where any later offset may follow
         self._leader_epoch = -1
+        self._transactions: Transactions | None = Transactions()  # None: behind damage, where nobody knows
         self._segments = self._batches = self._records = self._bytes = 0
         self.listing = PartitionFiles(directory)
         self.stored_checkpoint: Checkpoint | None = None
@@ -220,6 +225,7 @@ class PartitionCheck:
             return
         start = part.position if part is not None else size
         if start == at.position:
+            yield from self._check_open_transactions(at)
             if self._expected is not None and self._expected != at.offset:
                 yield self._wrong_checkpoint(
                     f"says offset {at.offset} for position {at.position} of {log_name(base)}, "
@@ -230,6 +236,21 @@ class PartitionCheck:
             yield self._wrong_checkpoint(
                 f"names position {at.position} of {log_name(base)}, inside the batch at {start}", at.offset
             )
+
+    def _check_open_transactions(self, at: Checkpoint) -> Iterator[Finding]:
+        if self._transactions is None:
+            return
+        first = min(self.listing.segments)
+        stored = {id_: max(first, offset) for id_, offset in at.transactions}
+        for id_ in sorted(stored.keys() ^ self._transactions.open.keys()):
+            known, offset = stored.get(id_), self._transactions.open.get(id_)
+            if known != first:  # else it began before the log does
+                says = "says that it is" if known is not None else "does not say that it is"
+                yield self._wrong_checkpoint(
+                    f"a transaction of producer {id_} is {'not ' if offset is None else ''}open at {at.offset}, "
+                    f"but the checkpoint {says}",
+                    at.offset,
+                )
 
     def _vouched(self, base: Offset) -> tuple[int, int, int]:
         """How many bytes of a segment's log, index and time index must be right."""
@@ -252,17 +273,23 @@ class PartitionCheck:
         times = TimeIndexCheck(base, (yield from self._index(base, TIME_INDEX, TIME_ENTRY_SIZE, time_bytes)))
         yield from self._wrong_entries(base, INDEX, offsets.out_of_order())
         yield from self._wrong_entries(base, TIME_INDEX, times.out_of_order())
+        aborted: list[AbortedTransaction] = []
         boundary = self.checkpoint.position if self.checkpoint and self.checkpoint.segment == base else -1
         for part, next_part in with_next(walk_segment(file, size, base, progress=self._progress)):
             if part.position <= boundary < (next_part.position if next_part is not None else size):
                 yield from self._check_boundary(base, part, size)
             if isinstance(part, DamagedRange):
                 yield self._damage(base, size, part, following)
+                self._transactions = None
                 passed = offsets.passed_damage(part.position, part.position + part.size)
                 yield from self._wrong_entries(base, INDEX, passed)
                 times.passed_damage()
                 continue
             header = part.header
+            if header.attributes & (TRANSACTIONAL_BIT | CONTROL_BIT) and self._transactions is not None:
+                ended = self._transactions.saw(part)
+                if ended is not None:
+                    aborted.append(ended)
             last_offset: Offset | None = header.last_offset
             if not self._is_next(header):
                 last_offset = yield from self._check_batch(name, base, part, _offset_of(next_part, following))
@@ -277,6 +304,7 @@ class PartitionCheck:
         self._bytes += size
         yield from self._wrong_entries(base, INDEX, offsets.rest())
         yield from self._wrong_entries(base, TIME_INDEX, times.rest(sealed=time_bytes == _EVERYTHING))
+        yield from self._check_aborted(base, aborted)
 
     def _check_start(self, name: str, base: Offset) -> Iterator[Finding]:
         if self._segments > 1 and self._expected is not None and base != self._expected:
@@ -430,6 +458,46 @@ class PartitionCheck:
             yield self._finding(
                 severity, Kind.INDEX, name, entry.what, position=position, offset=entry.offset, segment=base
             )
+
+    def _check_aborted(self, base: Offset, expected: list[AbortedTransaction]) -> Iterator[Finding]:
+        """Only what the checkpoint vouches for: opening the log makes the rest anew."""
+        at, name = self.checkpoint, segment_name(base, ABORTED_INDEX)
+        if at is None or base > at.segment or not (at.aborted_in(base) or expected):
+            return
+        content = b""
+        if name in self.listing.indexes:
+            file = self._files.open(self.listing.path(name), writable=False)
+            content = file.pread(at.aborted_in(base) * ABORTED_ENTRY_SIZE, 0)
+        stored = decode_aborted(content)
+        if len(stored) < at.aborted_in(base):
+            what = (
+                f"has {len(stored)} of {at.aborted_in(base)} aborted transactions; opening or repairing makes it anew"
+            )
+            yield self._error(Kind.INDEX, name, what, position=len(content), segment=base)
+            return
+        if self._transactions is None:
+            return
+        first = min(self.listing.segments)
+        missing = {entry.last_offset: entry for entry in expected if entry.last_offset < at.offset}
+        for number, entry in enumerate(stored):
+            found = missing.pop(entry.last_offset, None)
+            began_before = entry.first_offset < first
+            if found is None and began_before:
+                continue
+            if (
+                found is None
+                or (entry[0], entry[2]) != (found[0], found[2])
+                or (entry.first_offset != found.first_offset and not began_before)
+            ):
+                what = (
+                    f"says that producer {entry.producer_id} aborted offsets {entry.first_offset} to "
+                    f"{entry.last_offset}, which the log does not show"
+                )
+                at_byte = number * ABORTED_ENTRY_SIZE
+                yield self._error(Kind.INDEX, name, what, position=at_byte, offset=entry.last_offset, segment=base)
+        for entry in missing.values():
+            what = f"lacks the transaction of producer {entry.producer_id} that was aborted at {entry.last_offset}"
+            yield self._error(Kind.INDEX, name, what, position=0, offset=entry.last_offset, segment=base)
 
     def _leftovers(self) -> Iterator[Finding]:
         listing = self.listing

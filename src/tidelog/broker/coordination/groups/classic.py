@@ -50,7 +50,7 @@ from tidelog.broker.coordination.groups.messages import (
     SyncGroupReply,
 )
 from tidelog.broker.coordination.groups.roster import Member, member_from_row
-from tidelog.broker.coordination.groups.timers import Timer
+from tidelog.broker.coordination.timers import Timer
 from tidelog.metadata.rows import GroupMemberRow, GroupRow
 
 

@@ -62,7 +62,7 @@ from tidelog.broker.coordination.groups.messages import (
     OffsetCommit,
 )
 from tidelog.broker.coordination.groups.subscriptions import Interest, Resolved, check_pattern, resolve
-from tidelog.broker.coordination.groups.timers import Timer
+from tidelog.broker.coordination.timers import Timer
 from tidelog.metadata.rows import GroupMemberRow, GroupRow
 
 

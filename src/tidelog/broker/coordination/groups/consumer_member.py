@@ -26,7 +26,7 @@ from tidelog.broker.coordination.groups.messages import (
     TopicPartitions,
 )
 from tidelog.broker.coordination.groups.subscriptions import Interest
-from tidelog.broker.coordination.groups.timers import Timer
+from tidelog.broker.coordination.timers import Timer
 from tidelog.metadata.rows import GroupMemberRow
 
 NOTHING: frozenset[Partition] = frozenset()

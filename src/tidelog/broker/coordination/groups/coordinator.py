@@ -56,6 +56,7 @@ from tidelog.broker.coordination.groups.errors import (
     InvalidRequest,
     InvalidSessionTimeout,
     NonEmptyGroup,
+    RebalanceInProgress,
     UnknownMemberId,
 )
 from tidelog.broker.coordination.groups.messages import (
@@ -96,7 +97,7 @@ from tidelog.broker.coordination.groups.messages import (
 )
 from tidelog.broker.coordination.groups.migration import downgraded, is_to_be_downgraded, upgraded
 from tidelog.broker.coordination.groups.offsets import IsUnstable, Offsets
-from tidelog.broker.coordination.groups.timers import Timer
+from tidelog.broker.coordination.timers import Timer
 from tidelog.metadata.rows import GroupMemberRow, GroupRow, OffsetRow
 from tidelog.metadata.store import Change, Delete, Put
 
@@ -167,10 +168,7 @@ class GroupCoordinator:
         self._env.ledger.settle(outcome.stamps)
         if outcome.commits_of is not None:
             self._offsets.commit_ended(outcome.commits_of)
-        for change in outcome.changes:
-            group_id = self._offsets.apply(change)
-            if group_id is not None:
-                self._keep_if_it_has_offsets(group_id)
+        self.offsets_committed(outcome.changes)
 
     def failed(self, outcome: Outcome, now_ms: int) -> Outcome:
         """The changes were not stored, as far as anybody knows. Returns what to send instead."""
@@ -386,6 +384,34 @@ class GroupCoordinator:
             if request.understands_member_epochs:
                 raise GroupIdNotFound(f"there is no group {request.group_id}")
             raise IllegalGeneration(f"there is no group {request.group_id}")
+
+    def check_transactional(
+        self, request: OffsetCommit, now_ms: int
+    ) -> tuple[tuple[TopicResult, ...], list[OffsetRow]]:
+        """What a commit inside a transaction may bring the group, if the transaction commits. Nothing changes yet.
+        Raises if the sender may not commit; one that does not say who it is may, as Kafka has it."""
+        says_who = (
+            request.generation_id_or_member_epoch >= 0
+            or request.member_id != NO_MEMBER_ID
+            or request.group_instance_id is not None
+        )
+        if says_who:
+            try:
+                self._check_commit(request, now_ms)
+            except GroupIdNotFound as error:
+                raise IllegalGeneration(str(error)) from None
+            except RebalanceInProgress:
+                pass  # the generation is right, and the transaction will be over before the members go on
+        results, changes = self._offsets.commit(request, now_ms)
+        rows = [c.row for c in changes if isinstance(c, Put) and isinstance(c.row, OffsetRow)]
+        return results, rows
+
+    def offsets_committed(self, changes: Iterable[Change]) -> None:
+        """A transaction has committed these, durably."""
+        for change in changes:
+            group_id = self._offsets.apply(change)
+            if group_id is not None:
+                self._keep_if_it_has_offsets(group_id)
 
     def _fetch(self, request: OffsetFetch, token: Token, _now_ms: int) -> Outcome:
         groups = tuple(self._fetch_group(wanted, request.require_stable) for wanted in request.groups)

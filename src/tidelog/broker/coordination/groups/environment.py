@@ -7,7 +7,7 @@ from typing import NamedTuple, Protocol, TypeAlias
 
 from tidelog.broker.coordination.groups.config import GroupConfig
 from tidelog.broker.coordination.groups.messages import Reply
-from tidelog.broker.coordination.groups.timers import Timers
+from tidelog.broker.coordination.timers import Timers
 
 Token: TypeAlias = Hashable  # names a request to whoever sent it; the coordinator only hands it back
 GROUP_ROW = ""  # in the ledger: the group's own row, not a member's; no member has an empty id

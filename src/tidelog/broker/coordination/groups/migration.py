@@ -20,7 +20,7 @@ from tidelog.broker.coordination.groups.environment import Environment
 from tidelog.broker.coordination.groups.errors import GroupIdNotFound
 from tidelog.broker.coordination.groups.roster import Member
 from tidelog.broker.coordination.groups.subscriptions import Interest
-from tidelog.broker.coordination.groups.timers import Timer
+from tidelog.broker.coordination.timers import Timer
 
 
 def upgraded(env: Environment, classic: ClassicGroup, now_ms: int) -> ConsumerGroup:

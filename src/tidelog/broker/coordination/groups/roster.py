@@ -6,7 +6,7 @@ from json import dumps, loads
 
 from tidelog.broker.coordination.groups.errors import FencedInstanceId, UnknownMemberId
 from tidelog.broker.coordination.groups.messages import Protocol
-from tidelog.broker.coordination.groups.timers import Timer
+from tidelog.broker.coordination.timers import Timer
 from tidelog.metadata.rows import GroupMemberRow
 
 

@@ -29,7 +29,7 @@ class Resolved(NamedTuple):
 def check_pattern(pattern: str, max_length: int) -> None:
     if len(pattern) > max_length:
         raise InvalidRegularExpression(f"a pattern may have {max_length} characters, not {len(pattern)}")
-    _matcher(pattern)
+    matcher(pattern)
 
 
 def resolve(interests: Iterable[Interest], catalog: Topics) -> Resolved:
@@ -38,7 +38,7 @@ def resolve(interests: Iterable[Interest], catalog: Topics) -> Resolved:
     for interest in set(interests):
         names = interest.names
         if interest.pattern:
-            names = names.union(filter(_matcher(interest.pattern), catalog.names()))
+            names = names.union(filter(matcher(interest.pattern), catalog.names()))
         found = [topic for topic in map(catalog.by_name, names) if topic is not None]
         topics.update((topic.topic_id, topic) for topic in found)
         topic_ids[interest] = frozenset(topic.topic_id for topic in found)
@@ -49,7 +49,7 @@ def resolve(interests: Iterable[Interest], catalog: Topics) -> Resolved:
 
 
 @lru_cache(maxsize=256)
-def _matcher(pattern: str) -> Callable[[str], object]:
+def matcher(pattern: str) -> Callable[[str], object]:
     import re2  # here, because most brokers never see a pattern
 
     options = re2.Options()

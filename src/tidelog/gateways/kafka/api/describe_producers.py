@@ -1,4 +1,5 @@
-"""DescribeProducers (61), v0: the idempotent producers that a partition remembers."""
+"""DescribeProducers (61), v0: the idempotent producers that a partition remembers, and where their open
+transactions began."""
 
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
@@ -24,7 +25,7 @@ def handle(request: Request, message: DescribeProducersRequest) -> DescribeProdu
                 results.append(PartitionResponse(index, code_of(error), str(error)))
                 continue
             states = [
-                ProducerState(each.producer_id, each.epoch, each.last_sequence, each.last_timestamp, -1, -1)
+                ProducerState(*each[:4], each.coordinator_epoch, each.transaction_start)
                 for each in partition.log.active_producers()
             ]
             results.append(PartitionResponse(index, 0, None, states))

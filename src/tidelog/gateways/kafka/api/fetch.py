@@ -3,7 +3,8 @@
 A fetch is answered when its partitions hold `min_bytes` together, or after `max_wait_ms`, or at once when a partition
 has an error. Whole batches come back, from the one that holds the offset asked for; the first batch of the first
 partition with data comes whole however large it is, so that a consumer can always go on. Sessions (KIP-227) let a
-consumer name its partitions once: `fetch_sessions`.
+consumer name its partitions once: `fetch_sessions`. With read_committed a fetch ends at the last stable offset and
+tells which transactions were aborted; it waits for transactions to end, not for their records.
 """
 
 import asyncio
@@ -17,9 +18,11 @@ from tidelog.errors import StorageError, TidelogError
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of, code_of, context_of, now_ms
 from tidelog.gateways.kafka.fetch_sessions import FetchSession, FetchTarget, SessionError
+from tidelog.storage.log import AbortedTransaction as Aborted
 from tidelog.storage.log import FileRange, ReadResult
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.fetch import (
+    AbortedTransaction,
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
@@ -30,6 +33,7 @@ from tidelog.wire.primitives import Buffer, RecordSource
 READ_COMMITTED = 1
 MAX_WAIT_MS = 300_000
 _SENDFILE_FROM = 32 << 10  # below it a read and a write are as cheap
+NONE_ABORTED: list[Aborted] = []
 Found = list[tuple[FetchTarget, PartitionData]]
 
 
@@ -88,24 +92,26 @@ def handle(request: Request, message: FetchRequest) -> FetchResponse | Awaitable
 
 
 async def _later(broker: Broker, session: FetchSession, message: FetchRequest, room: int) -> FetchResponse:
-    wait = FetchWait()
+    wait = FetchWait(committed=message.isolation_level == READ_COMMITTED)
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + min(message.max_wait_ms, MAX_WAIT_MS) / 1000
     targets = session.targets()
     partitions = [partition for target in targets if (partition := broker.find(target.topic, target.index))]
     for partition in partitions:
         partition.add_wait(wait)
     try:
-        # Once more: something may have come between the request's arrival and the beginning of this task.
-        found, size, failed = _read(broker, targets, message, room)
-        missing = min(message.min_bytes, room) - size
-        if missing <= 0 or failed:
-            return _response(session, found)
-        wait.need(missing)
-        await asyncio.wait([wait.future], timeout=min(message.max_wait_ms, MAX_WAIT_MS) / 1000)
+        # Once more first: something may have come between the request's arrival and the beginning of this task.
+        while True:
+            found, size, failed = _read(broker, session.targets(), message, room)
+            missing = min(message.min_bytes, room) - size
+            left = deadline - loop.time()
+            if missing <= 0 or failed or left <= 0:
+                return _response(session, found)
+            wait.need(missing)
+            await asyncio.wait([wait.future], timeout=left)
     finally:
         for partition in partitions:
             partition.remove_wait(wait)
-    found, _, _ = _read(broker, session.targets(), message, room)
-    return _response(session, found)
 
 
 def _read(
@@ -125,9 +131,12 @@ def _read(
             partition = broker.partition(target.topic, target.index)
             check_epoch(target.leader_epoch)
             limit = min(target.max_bytes, room - total)
-            result = None
+            result, aborted = None, NONE_ABORTED
             if limit > 0 or not total:
-                result = partition.read(target.offset, max(limit, 0), committed=committed, at_least_one=total == 0)
+                if committed:
+                    result, aborted = partition.read_committed(target.offset, max(limit, 0), at_least_one=total == 0)
+                else:
+                    result = partition.read(target.offset, max(limit, 0), at_least_one=total == 0)
         except TidelogError as error:
             data.error_code, failed = code_of(error), True
             known = broker.find(target.topic, target.index)
@@ -137,7 +146,10 @@ def _read(
         data.high_watermark = partition.high_watermark
         data.last_stable_offset = partition.last_stable_offset
         data.log_start_offset = partition.log.start_offset
-        data.aborted_transactions = [] if committed else None
+        if committed:
+            data.aborted_transactions = [AbortedTransaction(id_, first) for id_, first, _, _ in aborted]
+        else:
+            data.aborted_transactions = None
         if result is not None and result.size:
             data.records = _records(result)
             total += result.size

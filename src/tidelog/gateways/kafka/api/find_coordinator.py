@@ -5,14 +5,14 @@ from tidelog.gateways.kafka.context import context_of
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
-GROUP = 0
+GROUP, TRANSACTION = 0, 1
 
 
 def handle(request: Request, message: FindCoordinatorRequest) -> FindCoordinatorResponse:
     context = context_of(request)
     node = (context.broker.node_id, context.advertised_host, context.advertised_port)
-    if message.key_type != GROUP:
-        node, code = (-1, "", -1), int(ErrorCode.COORDINATOR_NOT_AVAILABLE)
+    if message.key_type not in (GROUP, TRANSACTION):
+        node, code = (-1, "", -1), int(ErrorCode.INVALID_REQUEST)
     else:
         code = 0
     if request.version >= 4:

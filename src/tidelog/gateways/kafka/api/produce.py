@@ -2,7 +2,8 @@
 
 acks 0: no reply; what goes wrong ends the connection, since there is no other way to tell. acks 1: the batch is in
 the log. acks -1 (all): it is durable by the topic's flush policy; `min.insync.replicas` counts no more replicas than
-there are, which is one. Each partition has its own result.
+there are, which is one. Each partition has its own result. With a transactional id, batches are taken for partitions
+that are in its open transaction; from v12 on they are added to it: `transactional_produce`.
 """
 
 from collections.abc import Awaitable
@@ -12,6 +13,7 @@ from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of, code_of, now_ms
 from tidelog.gateways.kafka.produce_repeats import ProduceRepeats
+from tidelog.gateways.kafka.transactional_produce import Refusals, in_transaction
 from tidelog.model import TimestampType
 from tidelog.storage.log import Appended
 from tidelog.wire.error_codes import ErrorCode
@@ -29,20 +31,27 @@ Waiting = list[tuple[Appended, PartitionProduceResponse]]
 
 
 def handle(request: Request, message: ProduceRequest) -> ProduceResponse | Awaitable[ProduceResponse] | None:
+    if message.transactional_id is not None:
+        return in_transaction(request, message, _produce)
+    return _produce(request, message, None)
+
+
+def _produce(
+    request: Request, message: ProduceRequest, refusals: Refusals | None
+) -> ProduceResponse | Awaitable[ProduceResponse] | None:
+    """`refusals`: of a transaction, the partitions that are not in it."""
     broker = broker_of(request)
     waiting: Waiting = []
     acks = message.acks
     if acks not in (0, 1, ALL):
         return _refused(message, ErrorCode.INVALID_REQUIRED_ACKS)
-    if message.transactional_id is not None:
-        return _refused(message, ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT)
     by_id = request.version >= 13
     now = now_ms()
     responses = []
     for topic in message.topic_data:
         name = broker.topic_name(topic.topic_id) if by_id else topic.name
         results = [
-            _append(broker, name, data, acks, now, waiting)
+            _append(broker, name, data, acks, now, waiting, refusals)
             if name is not None
             else PartitionProduceResponse(data.index, ErrorCode.UNKNOWN_TOPIC_ID, -1)
             for data in topic.partition_data
@@ -70,11 +79,24 @@ def _learn(request: Request, message: ProduceRequest, response: ProduceResponse)
 
 
 def _append(
-    broker: Broker, topic: str, data: PartitionProduceData, acks: int, now: int, waiting: Waiting
+    broker: Broker,
+    topic: str,
+    data: PartitionProduceData,
+    acks: int,
+    now: int,
+    waiting: Waiting,
+    refusals: Refusals | None,
 ) -> PartitionProduceResponse:
     try:
         partition = broker.partition(topic, data.index)
-        appended = partition.append(data.records or b"", durable=acks == ALL, now_ms=now)  # type: ignore[arg-type]
+        if refusals and partition.name in refusals:
+            raise refusals[partition.name]
+        appended = partition.append(
+            data.records or b"",  # type: ignore[arg-type]
+            durable=acks == ALL,
+            now_ms=now,
+            transactional=refusals is not None,
+        )
     except TidelogError as error:
         return PartitionProduceResponse(data.index, code_of(error), -1, error_message=str(error))
     stamped = partition.config.message_timestamp_type is TimestampType.LOG_APPEND_TIME

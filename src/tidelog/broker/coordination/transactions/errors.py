@@ -1,0 +1,77 @@
+"""What a transaction coordinator refuses, one class per Kafka error code. The tree, below
+`tidelog.errors.InvalidInput`:
+
+    TransactionError
+    ├── CoordinatorNotAvailable      15  retriable: the decision could not be stored
+    ├── UnsupportedVersion           35
+    ├── InvalidRequest               42
+    ├── InvalidProducerEpoch         47  how those are told that they are fenced who do not know PRODUCER_FENCED
+    ├── InvalidTransactionState      48
+    ├── InvalidProducerIdMapping     49
+    ├── InvalidTransactionTimeout    50
+    ├── ConcurrentTransactions       51  retriable: the transaction is being completed
+    ├── NotAuthorized                53  two-phase commit is not enabled
+    ├── ProducerFenced               90
+    ├── TransactionalIdNotFound     105
+    └── TransactionAbortable        120
+
+Inside the package they are raised; in replies they travel as `error_code`.
+"""
+
+from tidelog.errors import InvalidInput
+
+NO_ERROR = 0
+
+
+class TransactionError(InvalidInput):
+    pass
+
+
+class CoordinatorNotAvailable(TransactionError):
+    kafka_code = 15
+    retriable = True
+
+
+class UnsupportedVersion(TransactionError):
+    kafka_code = 35
+
+
+class InvalidRequest(TransactionError):
+    kafka_code = 42
+
+
+class InvalidProducerEpoch(TransactionError):
+    kafka_code = 47
+
+
+class InvalidTransactionState(TransactionError):
+    kafka_code = 48
+
+
+class InvalidProducerIdMapping(TransactionError):
+    kafka_code = 49
+
+
+class InvalidTransactionTimeout(TransactionError):
+    kafka_code = 50
+
+
+class ConcurrentTransactions(TransactionError):
+    kafka_code = 51
+    retriable = True
+
+
+class NotAuthorized(TransactionError):
+    kafka_code = 53
+
+
+class ProducerFenced(TransactionError):
+    kafka_code = 90
+
+
+class TransactionalIdNotFound(TransactionError):
+    kafka_code = 105
+
+
+class TransactionAbortable(TransactionError):
+    kafka_code = 120

@@ -1,0 +1,238 @@
+"""The shell around the transaction coordinator: decisions are stored before markers are written, and replies go out
+after both; what was decided before a crash is completed after it."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, cast
+
+import structlog
+
+from tidelog.broker.coordination.groups import GroupCoordinator
+from tidelog.broker.coordination.transactions import Ending, Outcome, TransactionCoordinator
+from tidelog.broker.coordination.transactions import messages as m
+from tidelog.broker.partition import Partition
+from tidelog.broker.producer_ids import ProducerIds
+from tidelog.broker.topics import Topic, UnknownTopic
+from tidelog.errors import InvalidProducerEpoch, TidelogError
+from tidelog.metadata.store import MetadataStore
+from tidelog.storage.log import Appended
+
+COORDINATOR_EPOCH = 0  # one node coordinates everything, from the beginning
+MARKER_RETRY_S = 1.0
+
+log = structlog.get_logger("tidelog.transactions")
+
+
+def reached(step: str) -> None:
+    """A place where a crash must not matter. Tests put something here that ends the process."""
+
+
+class Transactions:
+    """Lives in the running event loop; one coordinator, one order of decisions."""
+
+    def __init__(
+        self,
+        coordinator: TransactionCoordinator,
+        metadata: MetadataStore,
+        producer_ids: ProducerIds,
+        groups: GroupCoordinator,
+    ) -> None:
+        self.coordinator = coordinator
+        self._metadata = metadata
+        self._producer_ids = producer_ids
+        self._groups = groups
+        self._partition: Callable[[str, int], Partition]
+        self._loop = asyncio.get_running_loop()
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_at_ms = 0
+        self._writes: set[asyncio.Task[None]] = set()
+        self._endings: set[asyncio.Task[None]] = set()
+        self._queues: dict[int, asyncio.Future[None]] = {}
+        self._closed = False
+
+    def begin(self, partition: Callable[[str, int], Partition], restored: Outcome) -> None:
+        """From here on there are partitions to write markers to; first for what was decided before."""
+        self._partition = partition
+        for ending in restored.endings:
+            log.info("completing a transaction", transactional_id=ending.transactional_id, commit=ending.committed)
+        self._carry_out(restored)
+
+    def ask(self, request: m.Request) -> Any:  # noqa: ANN401  (the request's reply)
+        """The reply, or an awaitable of it when it has to wait for a write or for markers."""
+        if self._producer_ids.are_few and isinstance(request, m.InitProducerId | m.EndTransaction):
+            return self._loop.create_task(self._ask_with_ids(request))
+        token: asyncio.Future[Any] = self._loop.create_future()
+        outcome = self.coordinator.handle(request, token, _now_ms())
+        if not outcome.changes and not outcome.endings and len(outcome.replies) == 1:
+            ((of, reply),) = outcome.replies
+            if of is token:
+                return reply
+        self._carry_out(outcome)
+        return token
+
+    async def _ask_with_ids(self, request: m.Request) -> Any:  # noqa: ANN401
+        try:
+            await self._producer_ids.reserve()
+        except TidelogError as error:
+            log.error("producer ids could not be reserved", reason=str(error))
+        token: asyncio.Future[Any] = self._loop.create_future()
+        self._carry_out(self.coordinator.handle(request, token, _now_ms()))
+        return await token
+
+    def wait_in_line(self, producer_id: int) -> "PlaceInLine | None":
+        """A producer's batches are appended in the order in which they came, also if the first of them had to wait.
+        None: nobody waits."""
+        return PlaceInLine(self._queues, producer_id) if producer_id in self._queues else None
+
+    def start_line(self, producer_id: int) -> "PlaceInLine":
+        return PlaceInLine(self._queues, producer_id)
+
+    # As a listener to topics.
+
+    def topic_created(self, _topic: Topic) -> None:
+        pass
+
+    def topic_changed(self, _before: Topic, _after: Topic) -> None:
+        pass
+
+    def topic_deleted(self, topic: Topic) -> None:
+        self._carry_out(self.coordinator.topics_deleted([topic.name]))
+
+    def tick(self) -> None:
+        self._timer = None
+        self._carry_out(self.coordinator.tick(_now_ms()))
+
+    # Carrying decisions out
+
+    def _carry_out(self, outcome: Outcome) -> None:
+        self._set_timer()
+        if outcome.changes:
+            task = self._loop.create_task(self._store(outcome))
+            self._writes.add(task)
+            task.add_done_callback(self._writes.discard)
+        else:
+            self._go_on(outcome)
+
+    async def _store(self, outcome: Outcome) -> None:
+        reached("deciding" if outcome.endings else "storing")
+        try:
+            await self._metadata.write(outcome.changes)
+        except TidelogError as error:
+            log.error("a transaction's state could not be stored", reason=str(error))
+            outcome = self.coordinator.failed(outcome, _now_ms())
+            self._set_timer()
+        else:
+            reached("decided" if outcome.endings else "stored")
+            self.coordinator.written(outcome)
+            self._groups.offsets_committed(outcome.committed_offsets)
+        self._go_on(outcome)
+
+    def _go_on(self, outcome: Outcome) -> None:
+        for ending in outcome.endings:
+            self._end(ending)
+        for token, reply in outcome.replies:
+            future = cast("asyncio.Future[Any]", token)
+            if not future.done():  # else the client is gone
+                future.set_result(reply)
+
+    def _end(self, ending: Ending) -> None:
+        """Write the markers; see to the rest when they are durable."""
+        appended, is_done = self._append_markers(ending)
+        task = self._loop.create_task(self._complete(ending, appended, is_done))
+        self._endings.add(task)
+        task.add_done_callback(self._endings.discard)
+
+    def _append_markers(self, ending: Ending) -> tuple[list[Appended], bool]:
+        """What to wait for, and whether that is all."""
+        appended: list[Appended] = []
+        is_done = True
+        now_ms = _now_ms()
+        for topic, index in ending.partitions:
+            try:
+                partition = self._partition(topic, index)
+                marker = partition.end_transaction(
+                    ending.producer_id,
+                    ending.epoch,
+                    committed=ending.committed,
+                    coordinator_epoch=COORDINATOR_EPOCH,
+                    now_ms=now_ms,
+                )
+            except UnknownTopic:
+                continue
+            except InvalidProducerEpoch as error:  # somebody with a newer epoch has ended it
+                log.warning("a marker is not needed", partition=f"{topic}-{index}", reason=str(error))
+            except TidelogError as error:
+                log.error("a marker could not be written", partition=f"{topic}-{index}", reason=str(error))
+                is_done = False
+            else:
+                reached("marked")
+                if not marker.done:
+                    appended.append(marker)
+        return appended, is_done
+
+    async def _complete(self, ending: Ending, appended: list[Appended], is_done: bool) -> None:
+        while True:
+            for marker in appended:
+                try:
+                    await marker
+                except TidelogError as error:
+                    log.error("a marker could not be made durable", reason=str(error))
+                    is_done = False
+            if is_done:
+                break
+            self._go_on(self.coordinator.stuck(ending))
+            await asyncio.sleep(MARKER_RETRY_S)
+            appended, is_done = self._append_markers(ending)
+        reached("completed")
+        self._carry_out(self.coordinator.completed(ending, _now_ms()))
+
+    def _set_timer(self) -> None:
+        deadline = self.coordinator.next_deadline_ms()
+        if deadline is None or self._closed:
+            return
+        if self._timer is not None:
+            if self._timer_at_ms <= deadline:
+                return
+            self._timer.cancel()
+        self._timer_at_ms = deadline
+        self._timer = self._loop.call_later(max(0, deadline - _now_ms()) / 1000, self.tick)
+
+    async def close(self) -> None:
+        """What is decided but not completed by now is completed by the next start."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._endings:
+            await asyncio.wait(self._endings, timeout=MARKER_RETRY_S)
+        for task in self._endings:
+            task.cancel()
+        self._carry_out(self.coordinator.store_all())
+        while self._writes:
+            await asyncio.wait(self._writes)
+
+
+class PlaceInLine:
+    """Behind all others of its producer. `turn` comes when those have left; leave, whatever happens."""
+
+    __slots__ = ("_before", "_lines", "_mine", "_producer_id")
+
+    def __init__(self, lines: "dict[int, asyncio.Future[None]]", producer_id: int) -> None:
+        self._lines = lines
+        self._producer_id = producer_id
+        self._before = lines.get(producer_id)
+        self._mine = lines[producer_id] = asyncio.get_running_loop().create_future()
+
+    async def turn(self) -> None:
+        if self._before is not None:
+            await self._before
+
+    def leave(self) -> None:
+        if not self._mine.done():
+            self._mine.set_result(None)
+        if self._lines.get(self._producer_id) is self._mine:
+            del self._lines[self._producer_id]
+
+
+def _now_ms() -> int:
+    return time.time_ns() // 1_000_000

@@ -1,0 +1,159 @@
+"""Aborted transactions of a segment: what readers of committed records must skip. Byte-compatible with Kafka's.
+
+    .txnindex   34 bytes an entry, big-endian: version (2) = 0, producer id (8), first offset of the transaction (8),
+                offset of its abort marker (8), last stable offset when the marker was written (8)
+
+An entry stands in the index of the segment that holds the marker; the transaction may have begun in an earlier one.
+Entries are in the order of their markers. A segment without aborted transactions has no file. The checkpoint says how
+many entries each segment has, so that a file that is missing or short is noticed and made anew from the log.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from struct import Struct
+from typing import NamedTuple
+
+from tidelog.errors import CorruptBatch
+from tidelog.model import NO_TIMESTAMP, Offset, ProducerId
+from tidelog.records.batch import BatchView
+from tidelog.records.record import ABORT_MARKER, COMMIT_MARKER, read_marker
+from tidelog.storage.local.files import File, Files, write_durably
+from tidelog.storage.local.producers import Producers
+from tidelog.storage.log import AbortedTransaction
+
+ABORTED_INDEX = ".txnindex"
+_VERSION = 0
+_ENTRY = Struct(">hqqqq")
+ABORTED_ENTRY_SIZE = _ENTRY.size
+
+
+class AbortedRange(NamedTuple):
+    """What one segment knows about a range of offsets."""
+
+    transactions: list[AbortedTransaction]
+    is_complete: bool
+    """No later segment has anything to add."""
+
+
+class AbortedIndex:
+    """The aborted transactions of one segment, in memory."""
+
+    __slots__ = ("_saved", "entries")
+
+    def __init__(self, entries: Iterable[AbortedTransaction] = (), *, saved: bool = False) -> None:
+        self.entries = list(entries)
+        self._saved = len(self.entries) if saved else 0
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def between(self, start: Offset, end: Offset) -> AbortedRange:
+        """The transactions that have records from `start` up to, not including, `end`."""
+        found = []
+        entries = self.entries
+        for number in range(bisect_left(entries, start, key=_marker_offset), len(entries)):
+            entry = entries[number]
+            if entry.first_offset < end:
+                found.append(entry)
+            if entry.last_stable_offset >= end:
+                return AbortedRange(found, True)
+        return AbortedRange(found, False)
+
+    def cut(self, end_offset: Offset) -> None:
+        """Forget the markers from `end_offset` on."""
+        del self.entries[bisect_left(self.entries, end_offset, key=_marker_offset) :]
+        self._saved = 0
+
+    def save(self, files: Files, path: str) -> list[File]:
+        """Write the entries that are not in the file yet; the caller syncs what is returned if it must last. Without
+        entries no file is made."""
+        if not self.entries:
+            return []
+        file = files.open(path + ABORTED_INDEX, create=True)
+        if len(self.entries) > self._saved:
+            file.pwrite(encode_aborted(self.entries[self._saved :]), self._saved * ABORTED_ENTRY_SIZE)
+        if file.size() > len(self.entries) * ABORTED_ENTRY_SIZE:  # entries that a crash kept, of a log that it cut
+            file.truncate(len(self.entries) * ABORTED_ENTRY_SIZE)
+        self._saved = len(self.entries)
+        return [file]
+
+    def replace(self, files: Files, path: str) -> None:
+        """Write all entries into a file that a checkpoint may already vouch for: whole, and durably."""
+        if self.entries:
+            write_durably(files, path + ABORTED_INDEX, encode_aborted(self.entries))
+        else:
+            try:
+                files.remove(path + ABORTED_INDEX)
+            except FileNotFoundError:
+                pass
+        self._saved = len(self.entries)
+
+
+def _marker_offset(entry: AbortedTransaction) -> Offset:
+    return entry.last_offset
+
+
+def encode_aborted(entries: Iterable[AbortedTransaction]) -> bytes:
+    return b"".join(_ENTRY.pack(_VERSION, *entry) for entry in entries)
+
+
+def decode_aborted(content: bytes) -> list[AbortedTransaction]:
+    """The whole entries of a .txnindex file, as they stand."""
+    whole = len(content) - len(content) % ABORTED_ENTRY_SIZE
+    return [AbortedTransaction._make(entry[1:]) for entry in _ENTRY.iter_unpack(memoryview(content)[:whole])]
+
+
+def read_aborted(
+    files: Files, path: str, count: int, base_offset: Offset, end_offset: Offset
+) -> list[AbortedTransaction] | None:
+    """The first `count` entries of a segment's file; None if they cannot be right."""
+    if count == 0:
+        return []
+    try:
+        content = files.open(path + ABORTED_INDEX, writable=False).pread(count * ABORTED_ENTRY_SIZE, 0)
+    except FileNotFoundError:
+        return None
+    if len(content) != count * ABORTED_ENTRY_SIZE or any(
+        entry[0] != _VERSION for entry in _ENTRY.iter_unpack(content)
+    ):
+        return None
+    entries = decode_aborted(content)
+    before = base_offset - 1
+    for entry in entries:
+        if (
+            not before < entry.last_offset < end_offset
+            or not 0 <= entry.first_offset <= entry.last_offset
+            or entry.producer_id < 0
+        ):
+            return None
+        before = entry.last_offset
+    return entries
+
+
+def is_commit(batch: BatchView) -> bool | None:
+    """What a control batch says of its producer's transaction; None: nothing."""
+    try:
+        return {COMMIT_MARKER: True, ABORT_MARKER: False}.get(read_marker(batch).type)
+    except CorruptBatch:
+        return None
+
+
+class Transactions:
+    """Follows the transactions of a log, batch by batch: which are open, which were aborted."""
+
+    def __init__(self) -> None:
+        self._producers = Producers()
+
+    @property
+    def open(self) -> dict[ProducerId, Offset]:
+        return self._producers.open
+
+    def saw(self, batch: BatchView) -> AbortedTransaction | None:
+        """A batch of a transaction, or the end of one; the transaction, if that was an abort."""
+        header = batch.header
+        if header.is_control:
+            committed = is_commit(batch)
+            return None if committed is None else self._producers.ended(header, header.base_offset, committed)
+        if header.is_transactional:
+            self._producers.update(header, header.base_offset, NO_TIMESTAMP)
+        return None
