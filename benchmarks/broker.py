@@ -22,6 +22,7 @@ from typing import Any
 from benchmarks.floor import receive_and_write, touch_memory
 from benchmarks.report import Report
 from benchmarks.storage import make_batch
+from benchmarks.transactions import measure_transactions
 from tidelog.records.batch import iterate
 from tidelog.wire.apis import BY_NAME
 from tidelog.wire.envelope import decode_response, encode_request
@@ -448,6 +449,7 @@ def main() -> None:
             measure_latency(broker, report, 5000, 10 / min(share, 3))
             measure_raw(broker, report, share)
             measure_client(broker, report, share)
+            measure_transactions(broker, Raw, create, report, share)
             report.figures["memory_under_load_mb"] = round(broker.memory_mb(), 1)
             report.add("memory under load", f"{broker.memory_mb():.0f} MB (64 MiB of it the tail cache)")
         report.print()

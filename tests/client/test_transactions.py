@@ -11,6 +11,7 @@ from tidelog.client import (
     AsyncClient,
     BrokerError,
     Client,
+    ClientOptions,
     FetchOptions,
     GroupOptions,
     OpenTransaction,
@@ -129,7 +130,7 @@ def test_a_successor_fences_and_aborts_what_was_left_open(client: Client, topic:
     assert values(client, topic) == [b"successor"]
 
 
-def test_offsets_count_with_the_transaction(client: Client, topic: str) -> None:
+def test_offsets_count_with_the_transaction(client: Client, topic: str, bootstrap: str) -> None:
     group, source = unique("group"), TopicPartition(topic, 0)
     with client.transactional_producer(unique("id")) as producer:
         producer.init()
@@ -137,6 +138,9 @@ def test_offsets_count_with_the_transaction(client: Client, topic: str) -> None:
         producer.send(topic, "a")
         producer.send_offsets({source: 5}, group)
         assert client.committed(group) == {}
+        with connect(bootstrap, ClientOptions(timeout_ms=200)) as impatient, pytest.raises(BrokerError) as refused:
+            impatient.committed(group, [source], stable=True)
+        assert refused.value.kafka_code == ErrorCode.UNSTABLE_OFFSET_COMMIT
         producer.commit()
         assert client.committed(group)[source].offset == 5
         producer.begin()

@@ -26,6 +26,7 @@ class World:
         self.hanging: list[Outcome] = []
         self.failed_endings: list[Ending] = []
         self.replies: dict[int, Any] = {}
+        self.logs: set[tuple[TopicPartition, int]] | None = None  # what is open; None: everything
         self._tokens = 0
         self.start()
 
@@ -117,6 +118,10 @@ class World:
             self._carry_out(self.coordinator.stuck(ending))
             return
         for partition in ending.partitions:
+            if self.logs is not None:
+                if (partition, ending.producer_id) not in self.logs:
+                    continue
+                self.logs.remove((partition, ending.producer_id))
             self.markers.append((partition, ending.producer_id, ending.epoch, ending.committed))
         self._carry_out(self.coordinator.completed(ending, self.now_ms))
 

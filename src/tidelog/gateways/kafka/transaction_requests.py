@@ -20,7 +20,9 @@ def ask(request: Request, question: m.Request, translate: Callable[[Any], T]) ->
 
 
 async def _later(answer: "asyncio.Future[Any]", translate: Callable[[Any], T]) -> T:
-    return translate(await asyncio.shield(answer))  # a client that hangs up does not stop what it began
+    if isinstance(answer, asyncio.Task):  # a client that hangs up does not stop what it began
+        return translate(await asyncio.shield(answer))
+    return translate(await answer)
 
 
 def for_version(code: int, request: Request, knows_fenced_from: int) -> int:

@@ -3,7 +3,7 @@
 Produce  partition not in the transaction                   transaction being completed
 v3-v10   INVALID_TXN_STATE                                  NOT_ENOUGH_REPLICAS, which these clients retry
 v11      TRANSACTION_ABORTABLE                              the same
-v12+     it is added, durably, before the batch is appended  CONCURRENT_TRANSACTIONS
+v12+     it is added, durably, before the batch is appended  waits; CONCURRENT_TRANSACTIONS if that takes long
 
 A producer's requests are appended in the order in which they came: those behind one that waits for its partitions to
 be added wait too.
@@ -124,7 +124,10 @@ def _checked(
                 message.transactional_id or "", part.producer_id, part.epoch, partition
             )
         except TransactionError as error:
-            refusals[partition] = _for_producer(error, request)
+            if isinstance(error, refused.ConcurrentTransactions) and request.version >= _ADDS_FROM:
+                missing.append(part)  # adding it waits until the last transaction is completed
+            else:
+                refusals[partition] = _for_producer(error, request)
             continue
         if not is_open:
             if request.version >= _ADDS_FROM:
