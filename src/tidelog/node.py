@@ -28,6 +28,7 @@ from tidelog.gateways.kafka.server import KafkaServer
 from tidelog.metadata.rows import (
     ClusterRow,
     ConfigRow,
+    DecisionRow,
     GroupMemberRow,
     GroupRow,
     OffsetRow,
@@ -78,7 +79,10 @@ class Node:
         producer_ids = ProducerIds(metadata, int(cluster.get(NEXT_PRODUCER_ID, "0")))
         coordinator = _transaction_coordinator(config, producer_ids)
         restored = coordinator.restore(
-            await metadata.load(TransactionRow), await metadata.load(TransactionOffsetRow), now_ms()
+            await metadata.load(TransactionRow),
+            await metadata.load(TransactionOffsetRow),
+            await metadata.load(DecisionRow),
+            now_ms(),
         )
         groups = await _restored_groups(config, topics, metadata, coordinator)
         started.push_async_callback(groups.close)

@@ -195,6 +195,42 @@ def test_another_client_ends_a_transaction_that_was_handed_over(client: Client, 
     assert values(client, topic) == [b"of True"]
 
 
+def test_transactions_of_many_producers_are_committed_with_one_decision(
+    client: Client, topic: str, bootstrap: str
+) -> None:
+    query = unique("query")
+    assert client.decision(query) == -1
+
+    def write(number: int) -> list[OpenTransaction]:
+        handed = []
+        for task in range(3):
+            with connect(bootstrap) as executor, executor.transactional_producer(f"{query}-{task}") as producer:
+                producer.init()
+                producer.begin()
+                producer.send(topic, f"batch {number} of task {task}")
+                handed.append(producer.hand_over())
+        return handed
+
+    first = write(0)
+    assert values(client, topic) == []
+    assert client.decide_transactions(query, 0, first)
+    assert not client.decide_transactions(query, 0, first)  # the reply was lost, say
+    assert client.decision(query) == 0
+    assert not client.decide_transactions(query, 0, write(0))  # a driver that does not know what its predecessor did
+    for task in range(3):
+        client.fence_producer(f"{query}-{task}")
+    broken = write(1)
+    client.fence_producer(f"{query}-1")
+    with pytest.raises(BrokerError) as refused:
+        client.decide_transactions(query, 1, broken)
+    assert refused.value.kafka_code == ErrorCode.PRODUCER_FENCED
+    assert client.decision(query) == 0
+    assert client.decide_transactions(query, 1, write(1))
+    assert sorted(value or b"" for value in values(client, topic)) == [
+        b"batch %d of task %d" % (n, task) for n in range(2) for task in range(3)
+    ]
+
+
 def test_a_fenced_transaction_cannot_be_ended(client: Client, topic: str) -> None:
     id_ = unique("id")
     producer = client.transactional_producer(id_)

@@ -22,11 +22,13 @@ from tidelog.wire.generated import (
     consumer_group_heartbeat,
     create_partitions,
     create_topics,
+    decide_transactions,
     delete_groups,
     delete_records,
     delete_topics,
     describe_cluster,
     describe_configs,
+    describe_decision,
     describe_groups,
     describe_log_dirs,
     describe_producers,
@@ -173,6 +175,10 @@ REQUESTS: dict[int, Make] = {
     ),
     24: added_to_transaction,
     25: lambda v, t: add_offsets_to_txn.AddOffsetsToTxnRequest("nobody", 1, 0, GROUP),
+    10002: lambda v, t: decide_transactions.DecideTransactionsRequest(
+        "scope", 0, [decide_transactions.DecidedTransaction("nobody", 1, 0)]
+    ),
+    10003: lambda v, t: describe_decision.DescribeDecisionRequest("scope"),
     26: lambda v, t: end_txn.EndTxnRequest("nobody", 1, 0, True),
     27: lambda v, t: write_txn_markers.WriteTxnMarkersRequest(
         [

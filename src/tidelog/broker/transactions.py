@@ -20,6 +20,7 @@ from tidelog.storage.log import Appended
 
 COORDINATOR_EPOCH = 0  # one node coordinates everything, from the beginning
 MARKER_RETRY_S = 1.0
+_MAY_NEED_AN_ID = m.InitProducerId | m.EndTransaction | m.DecideTransactions
 
 log = structlog.get_logger("tidelog.transactions")
 
@@ -60,7 +61,7 @@ class Transactions:
 
     def ask(self, request: m.Request) -> Any:  # noqa: ANN401  (the request's reply)
         """The reply, or an awaitable of it when it has to wait for a write or for markers."""
-        if self._producer_ids.are_few and isinstance(request, m.InitProducerId | m.EndTransaction):
+        if self._producer_ids.are_few and isinstance(request, _MAY_NEED_AN_ID):
             return self._loop.create_task(self._ask_with_ids(request))
         token: asyncio.Future[Any] = self._loop.create_future()
         outcome = self.coordinator.handle(request, token, _now_ms())

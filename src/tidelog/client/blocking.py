@@ -379,6 +379,15 @@ class Client:
         other outcome afterwards, or after the producer was fenced, is refused."""
         self._thread.run(self._client.transactions.end(transaction, commit=commit))
 
+    def decide_transactions(self, scope: str, number: int, transactions: Iterable[OpenTransaction]) -> bool:
+        """Commit all of these transactions or none, once for each number of the scope. False: the number, or a higher
+        one, was decided before, and these transactions are as they were. Asking again is harmless."""
+        return self._thread.run(self._client.transactions.decide(scope, number, transactions))
+
+    def decision(self, scope: str) -> int:
+        """The highest number of the scope that was decided, or -1."""
+        return self._thread.run(self._client.transactions.decision(scope))
+
     def fence_producer(self, transactional_id: str) -> None:
         """Abort what the id has open, and refuse whatever its producer still sends."""
         self._thread.run(self._client.transactions.fence(transactional_id))

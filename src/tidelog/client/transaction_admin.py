@@ -10,6 +10,12 @@ from tidelog.client.errors import BrokerError, check
 from tidelog.client.transactions import OpenTransaction
 from tidelog.model import Offset, ProducerEpoch, ProducerId, TimestampMs, TopicPartition
 from tidelog.wire.error_codes import ErrorCode
+from tidelog.wire.generated.decide_transactions import (
+    DecidedTransaction,
+    DecideTransactionsRequest,
+    DecideTransactionsResponse,
+)
+from tidelog.wire.generated.describe_decision import DescribeDecisionRequest, DescribeDecisionResponse
 from tidelog.wire.generated.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -132,6 +138,33 @@ class TransactionAdmin:
             )
 
         await self._cluster.retrying(attempt)
+
+    async def decide(self, scope: str, number: int, transactions: Iterable[OpenTransaction]) -> bool:
+        """Commit all of these transactions or none, once for each number of the scope. False: the number, or a higher
+        one, was decided before, and these transactions are as they were. Asking again is harmless."""
+        coordinator = Coordinator(self._cluster, scope, kind=TRANSACTION)
+        decided = [DecidedTransaction(*each) for each in transactions]
+
+        async def attempt() -> bool:
+            request = DecideTransactionsRequest(scope, number, decided)
+            response: DecideTransactionsResponse = await coordinator.request("DecideTransactions", request)
+            coordinator.check(response.error_code, f"committing number {number} of {scope!r}")
+            return response.is_new
+
+        return await self._cluster.retrying(attempt)
+
+    async def decision(self, scope: str) -> int:
+        """The highest number of the scope that was decided, or -1."""
+        coordinator = Coordinator(self._cluster, scope, kind=TRANSACTION)
+
+        async def attempt() -> int:
+            response: DescribeDecisionResponse = await coordinator.request(
+                "DescribeDecision", DescribeDecisionRequest(scope)
+            )
+            coordinator.check(response.error_code, f"asking what was decided of {scope!r}")
+            return response.number
+
+        return await self._cluster.retrying(attempt)
 
     async def fence(self, transactional_id: str) -> None:
         """Abort what the id has open, and refuse whatever its producer still sends."""

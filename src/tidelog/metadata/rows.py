@@ -113,6 +113,17 @@ class TransactionRow:
 
 
 @dataclass(frozen=True, slots=True)
+class DecisionRow:
+    """The highest number for which transactions were committed together, of whoever numbers what they write."""
+
+    KEY: ClassVar[tuple[str, ...]] = ("scope",)
+
+    scope: str
+    number: int
+    decided_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class TransactionOffsetRow:
     """An offset that will be a group's when the transaction commits."""
 
@@ -129,7 +140,15 @@ class TransactionOffsetRow:
 
 
 Row: TypeAlias = (
-    ClusterRow | TopicRow | ConfigRow | OffsetRow | GroupRow | GroupMemberRow | TransactionRow | TransactionOffsetRow
+    ClusterRow
+    | TopicRow
+    | ConfigRow
+    | OffsetRow
+    | GroupRow
+    | GroupMemberRow
+    | TransactionRow
+    | TransactionOffsetRow
+    | DecisionRow
 )
 TABLES: tuple[type[Row], ...] = (
     ClusterRow,
@@ -140,4 +159,5 @@ TABLES: tuple[type[Row], ...] = (
     GroupMemberRow,
     TransactionRow,
     TransactionOffsetRow,
+    DecisionRow,
 )

@@ -5,7 +5,7 @@ from typing import Any
 
 from tidelog.broker.coordination.transactions import Ending, Outcome, TransactionConfig, TransactionCoordinator
 from tidelog.broker.coordination.transactions import messages as m
-from tidelog.metadata.rows import OffsetRow, Row, TransactionOffsetRow, TransactionRow
+from tidelog.metadata.rows import DecisionRow, OffsetRow, Row, TransactionOffsetRow, TransactionRow
 from tidelog.metadata.store import Change, Put
 from tidelog.model import TopicPartition
 
@@ -35,7 +35,9 @@ class World:
         self.hanging, self.failed_endings = [], []
         self.coordinator = TransactionCoordinator(self.config, self._new_id)
         self._carry_out(
-            self.coordinator.restore(self.table(TransactionRow), self.table(TransactionOffsetRow), self.now_ms)
+            self.coordinator.restore(
+                self.table(TransactionRow), self.table(TransactionOffsetRow), self.table(DecisionRow), self.now_ms
+            )
         )
 
     def _new_id(self) -> int | None:

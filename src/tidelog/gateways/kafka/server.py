@@ -64,6 +64,8 @@ MODULES: dict[int, str] = {
     69: "consumer_group_describe",
     74: "list_config_resources",
     75: "describe_topic_partitions",
+    10002: "decide_transactions",
+    10003: "describe_decision",
 }
 OFFERED: tuple[Api, ...] = tuple(APIS[key] for key in MODULES)
 

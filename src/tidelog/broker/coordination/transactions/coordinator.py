@@ -30,6 +30,9 @@ row speaks of.
 stay with the transaction until a write of them has returned, and go with every outcome of it until then. Replies to
 what could not be stored are COORDINATOR_NOT_AVAILABLE, which clients retry. A decided end stays decided.
 
+*Many transactions can have one end.* `DecideTransactions` prepares all of them, and notes which batch of work that
+was, in one write: at no moment are only some of them decided. Who asks again, after whatever crash, is told.
+
 Requests that come while a transaction is being completed wait for that, instead of being told
 CONCURRENT_TRANSACTIONS right away; they are if the markers cannot be written now.
 """
@@ -65,6 +68,10 @@ from tidelog.broker.coordination.transactions.messages import (
     AddPartitionsReply,
     CommitOffsets,
     CommitOffsetsReply,
+    DecideTransactions,
+    DecideTransactionsReply,
+    DescribeDecision,
+    DescribeDecisionReply,
     DescribedTransaction,
     DescribeTransactions,
     DescribeTransactionsReply,
@@ -88,7 +95,7 @@ from tidelog.broker.coordination.transactions.transaction import (
     State,
     Transaction,
 )
-from tidelog.metadata.rows import OffsetRow, TransactionOffsetRow, TransactionRow
+from tidelog.metadata.rows import DecisionRow, OffsetRow, TransactionOffsetRow, TransactionRow
 from tidelog.metadata.store import Change, Delete, Put
 from tidelog.model import TopicPartition
 
@@ -97,6 +104,8 @@ Stamp: TypeAlias = tuple[Transaction, Hashable, Change]
 WRITE_RETRY_MS = 1_000
 SETTLE_MS = 1_000  # a completed transaction's row may wait so long for company
 LONGEST_PATTERN = 10_000
+DECISION_KEPT_MS = 90 * 24 * 3600 * 1000
+_DECISION: Hashable = "decision"
 
 
 @dataclass(slots=True)
@@ -114,8 +123,22 @@ class Outcome:
         return [change for change in self.changes if isinstance(change, Put) and isinstance(change.row, OffsetRow)]
 
 
+@dataclass(slots=True)
+class Decision:
+    """The newest of its scope. `first` is one of the transactions that it ended."""
+
+    number: int
+    decided_ms: int
+    first: str = ""
+    is_durable: bool = True
+
+
 class _HeldError(Exception):
     """The request waits until the transaction is completed."""
+
+    def __init__(self, transactional_id: str) -> None:
+        super().__init__()
+        self.transactional_id = transactional_id
 
 
 class TransactionCoordinator:
@@ -124,6 +147,7 @@ class TransactionCoordinator:
         self._config = config
         self._new_producer_id = new_producer_id
         self._transactions: dict[str, Transaction] = {}
+        self._decisions: dict[str, Decision] = {}
         self._timers = Timers()
         self._settle_timer = Timer(self._settle)
         self._expiry_timer = Timer(self._expire)
@@ -140,6 +164,8 @@ class TransactionCoordinator:
             CommitOffsets: (self._commit_offsets, CommitOffsetsReply()),
             EndTransaction: (self._end, EndTransactionReply()),
             ListTransactions: (self._list, ListTransactionsReply()),
+            DecideTransactions: (self._decide_together, DecideTransactionsReply()),
+            DescribeDecision: (self._find_decision, DescribeDecisionReply()),
         }
 
     # Driving it
@@ -172,8 +198,12 @@ class TransactionCoordinator:
         for transaction, key, change in outcome.stamps:
             stamps.setdefault(transaction, []).append((key, change))
         for transaction, of_it in stamps.items():
+            transaction.decided_with = ()
             if transaction.written(of_it) and transaction.state in PREPARED:
                 self._release_offsets(transaction)
+            for key, change in of_it:
+                if key is _DECISION and isinstance(change, Put) and isinstance(change.row, DecisionRow):
+                    self._decisions[change.row.scope].is_durable = True
 
     def failed(self, outcome: Outcome, now_ms: int) -> Outcome:
         """The changes were not stored, as far as anybody knows. Returns what to send instead."""
@@ -206,9 +236,14 @@ class TransactionCoordinator:
         return Outcome(self._give_up_held(transaction, ConcurrentTransactions.kafka_code))
 
     def restore(
-        self, rows: Iterable[TransactionRow], offsets: Iterable[TransactionOffsetRow], now_ms: int
+        self,
+        rows: Iterable[TransactionRow],
+        offsets: Iterable[TransactionOffsetRow],
+        decisions: Iterable[DecisionRow],
+        now_ms: int,
     ) -> Outcome:
         """Continues from what the store holds; first of all with what was decided but not completed."""
+        self._decisions = {row.scope: Decision(row.number, row.decided_ms) for row in decisions}
         self._timers.set(self._expiry_timer, now_ms + self._expiry_interval_ms)
         offsets_of: dict[str, list[TransactionOffsetRow]] = {}
         for offset in offsets:
@@ -261,9 +296,8 @@ class TransactionCoordinator:
         decide, reply = self._handlers[type(request)]
         try:
             self._replies.append((token, decide(request, now_ms)))
-        except _HeldError:
-            assert not isinstance(request, DescribeTransactions | ListTransactions)
-            self._held.setdefault(request.transactional_id, []).append((request, token))
+        except _HeldError as held:
+            self._held.setdefault(held.transactional_id, []).append((request, token))
         except (TransactionError, InvalidRegularExpression) as refusal:
             self._replies.append((token, reply.failed(refusal.kafka_code)))
 
@@ -288,7 +322,7 @@ class TransactionCoordinator:
             raise self._busy(transaction)
         if transaction.state is State.ONGOING:
             self._fence(transaction, now_ms)
-            raise _HeldError
+            raise _HeldError(id_)
         self._introduce(transaction, request)
         transaction.timeout_ms = request.timeout_ms
         transaction.state = State.EMPTY
@@ -391,6 +425,36 @@ class TransactionCoordinator:
         producer_id, epoch = transaction.told
         return EndTransactionReply(producer_id=producer_id, epoch=epoch)
 
+    def _decide_together(self, request: DecideTransactions, now_ms: int) -> DecideTransactionsReply:
+        ids = [each.transactional_id for each in request.transactions]
+        if not request.scope or request.number < 0 or not ids or len(set(ids)) != len(ids):
+            raise InvalidRequest("a decision needs a scope, a number, and transactions that are each named once")
+        if self._find_decision(DescribeDecision(request.scope), now_ms).number >= request.number:
+            return DecideTransactionsReply(is_new=False)
+        transactions = tuple(self._checked(*each) for each in request.transactions)
+        for transaction in transactions:
+            if transaction.state in PREPARED:
+                raise self._busy(transaction)
+            if transaction.state is not State.ONGOING:
+                raise InvalidTransactionState(f"{transaction.transactional_id!r} has no open transaction")
+        new_ids = {each: self._producer_id() for each in transactions if each.is_exhausted}
+        # From here on nothing can be refused: all are decided, or none.
+        for transaction in transactions:
+            self._take_next_epoch(transaction, new_ids.get(transaction))
+            self._prepare(transaction, committed=True, now_ms=now_ms)
+            transaction.decided_with = transactions
+        transactions[0].unwritten[_DECISION] = Put(DecisionRow(request.scope, request.number, now_ms))
+        self._decisions[request.scope] = Decision(request.number, now_ms, ids[0], is_durable=False)
+        return DecideTransactionsReply(is_new=True)
+
+    def _find_decision(self, request: DescribeDecision, _now_ms: int) -> DescribeDecisionReply:
+        decision = self._decisions.get(request.scope)
+        if decision is None:
+            return DescribeDecisionReply()
+        if not decision.is_durable:  # it may still be lost
+            raise _HeldError(decision.first)
+        return DescribeDecisionReply(number=decision.number)
+
     def _is_told_again(self, transaction: Transaction, request: EndTransaction) -> bool:
         """Whether the client has not heard that its transaction ended and so does not know its new epoch."""
         if not request.bumps_epoch or transaction.state not in (*PREPARED, *COMPLETE):
@@ -403,9 +467,9 @@ class TransactionCoordinator:
             and request.epoch == LAST_EPOCH
         )
 
-    def _take_next_epoch(self, transaction: Transaction) -> None:
+    def _take_next_epoch(self, transaction: Transaction, new_id: int | None = None) -> None:
         if transaction.is_exhausted:
-            transaction.next_producer_id = self._producer_id()
+            transaction.next_producer_id = self._producer_id() if new_id is None else new_id
         transaction.last_epoch = transaction.epoch
         transaction.epoch = min(transaction.epoch + 1, HIGHEST_EPOCH)
 
@@ -475,7 +539,7 @@ class TransactionCoordinator:
     def _busy(self, transaction: Transaction) -> Exception:
         if transaction.is_stuck:
             return ConcurrentTransactions(f"{transaction.transactional_id!r} is being completed")
-        return _HeldError()
+        return _HeldError(transaction.transactional_id)
 
     def _producer_id(self) -> int:
         producer_id = self._new_producer_id()
@@ -561,11 +625,17 @@ class TransactionCoordinator:
                 self._unsettled.pop(id_, None)
                 self._touched.pop(id_, None)
                 self._removed.append(Delete(TransactionRow, (id_,)))
+        for scope, decision in list(self._decisions.items()):
+            if decision.is_durable and decision.decided_ms <= now_ms - DECISION_KEPT_MS:
+                del self._decisions[scope]
+                self._removed.append(Delete(DecisionRow, (scope,)))
 
     def _outcome(self) -> Outcome:
         """What this turn came to, with all changes of its transactions that are not known to be durable."""
         outcome = Outcome(self._replies, self._removed)
         self._replies, self._removed = [], []
+        for transaction in tuple(self._touched.values()):
+            self._touched.update({each.transactional_id: each for each in transaction.decided_with})
         for id_, transaction in self._touched.items():
             self._unsettled.pop(id_, None)
             outcome.stamps += [(transaction, key, change) for key, change in transaction.unwritten.items()]

@@ -181,6 +181,54 @@ class ListTransactionsReply:
         return ListTransactionsReply(error_code)
 
 
+# DecideTransactions (10002)
+
+
+class EndedTransaction(NamedTuple):
+    transactional_id: str
+    producer_id: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class DecideTransactions:
+    """Commit all of them or none, once for each `number` of a `scope`: a later call for it finds it decided."""
+
+    scope: str
+    number: int
+    transactions: tuple[EndedTransaction, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DecideTransactionsReply:
+    """`is_new`: these transactions are committed. Else the number was decided before, and they are as they were."""
+
+    error_code: int = NO_ERROR
+    is_new: bool = False
+
+    def failed(self, error_code: int) -> "DecideTransactionsReply":
+        return DecideTransactionsReply(error_code)
+
+
+# DescribeDecision (10003)
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeDecision:
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class DescribeDecisionReply:
+    """The highest number that was decided, or -1."""
+
+    error_code: int = NO_ERROR
+    number: int = -1
+
+    def failed(self, error_code: int) -> "DescribeDecisionReply":
+        return DescribeDecisionReply(error_code)
+
+
 Request: TypeAlias = (
     InitProducerId
     | AddPartitions
@@ -189,6 +237,8 @@ Request: TypeAlias = (
     | EndTransaction
     | DescribeTransactions
     | ListTransactions
+    | DecideTransactions
+    | DescribeDecision
 )
 Reply: TypeAlias = (
     InitProducerIdReply
@@ -198,4 +248,6 @@ Reply: TypeAlias = (
     | EndTransactionReply
     | DescribeTransactionsReply
     | ListTransactionsReply
+    | DecideTransactionsReply
+    | DescribeDecisionReply
 )

@@ -75,6 +75,8 @@ class Transaction:
     is_ending_asked: bool = False  # the shell knows of `ending`
     is_stuck: bool = False  # markers cannot be written now
     timer: Timer | None = None
+    decided_with: tuple["Transaction", ...] = ()
+    """Itself and others, whose ends are one decision: until that is durable their changes are stored together."""
     unwritten: dict[Hashable, Change] = field(default_factory=dict)
     """Changes in which memory is ahead of the store; they go with every outcome until one of them is written."""
 

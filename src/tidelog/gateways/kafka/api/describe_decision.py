@@ -1,0 +1,17 @@
+"""DescribeDecision (10003, Tidelog's own), v0: the highest number of a scope that DecideTransactions has decided."""
+
+from collections.abc import Awaitable
+
+from tidelog.broker.coordination.transactions import messages as m
+from tidelog.gateways.kafka.connection import Request
+from tidelog.gateways.kafka.transaction_requests import ask
+from tidelog.wire.generated.describe_decision import DescribeDecisionRequest, DescribeDecisionResponse
+
+
+def handle(
+    request: Request, message: DescribeDecisionRequest
+) -> DescribeDecisionResponse | Awaitable[DescribeDecisionResponse]:
+    def translate(reply: m.DescribeDecisionReply) -> DescribeDecisionResponse:
+        return DescribeDecisionResponse(error_code=reply.error_code, number=reply.number)
+
+    return ask(request, m.DescribeDecision(message.scope), translate)
