@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.brokers import BrokerProcess, unique
+from tests.support.brokers import BrokerProcess, eventually, unique
 from tidelog.client import (
     AsyncClient,
     BrokerError,
@@ -255,7 +255,7 @@ def test_a_transaction_that_takes_too_long_is_aborted_by_the_broker(client: Clie
     client.produce(topic, "behind it", partition=1)
     stream = client.consume(topic, fetch=COMMITTED, limit=2)  # waits for the broker to give up
     assert {record.value for record in stream} == {b"behind it"}
-    assert client.transaction(id_).state == "CompleteAbort"
+    eventually(lambda: client.transaction(id_).state, until=lambda state: state == "CompleteAbort")
     with pytest.raises(BrokerError):
         producer.commit()
     with pytest.raises(InvalidInput, match="fenced"):

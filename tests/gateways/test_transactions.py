@@ -104,8 +104,8 @@ class Producer:
         data: PartitionData = self.client.ask("Fetch", 12, message).responses[0].partitions[0]
         return data
 
-    def latest(self, *, committed: bool) -> int:
-        wanted = [ListOffsetsTopic(self.topic, [ListOffsetsPartition(0, timestamp=-1)])]
+    def latest(self, *, committed: bool, timestamp: int = -1) -> int:
+        wanted = [ListOffsetsTopic(self.topic, [ListOffsetsPartition(0, timestamp=timestamp)])]
         reply = self.client.ask("ListOffsets", 7, ListOffsetsRequest(-1, int(committed), wanted))
         offset: int = reply.topics[0].partitions[0].offset
         return offset
@@ -200,6 +200,17 @@ def test_a_fetch_of_committed_records_ends_at_the_last_stable_offset_and_tells_w
     assert [(each.producer_id, each.first_offset) for each in data.aborted_transactions or ()] == [(first_id, 0)]
     assert producer.fetch(committed=False).aborted_transactions is None
     assert (producer.latest(committed=True), producer.latest(committed=False)) == (2, 3)
+    newest = time.time_ns() // 1_000_000 - 60_000
+    producer.end(committed=False)
+    assert producer.latest(committed=True, timestamp=newest) == 0
+
+
+def test_an_open_record_is_not_found_by_its_time_unless_uncommitted_ones_are_wanted(client: RawClient) -> None:
+    producer = Producer(client)
+    producer.produce(b"open")
+    for timestamp in (0, -3):
+        assert producer.latest(committed=False, timestamp=timestamp) == 0
+        assert producer.latest(committed=True, timestamp=timestamp) == -1
 
 
 def test_a_waiting_fetch_of_committed_records_is_answered_by_the_commit(

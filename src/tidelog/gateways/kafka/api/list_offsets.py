@@ -8,6 +8,8 @@ timestamp   offset
 -4          the earliest on local storage: the start of the log
 -5          the latest in tiered storage: there is none (-1)
 -6          the earliest that is not yet in tiered storage: the start of the log
+
+For read_committed a record at or behind the last stable offset does not exist.
 """
 
 from tidelog.broker.partition import LEADER_EPOCH, Partition
@@ -57,7 +59,7 @@ def _look_up(partition: Partition, wanted: ListOffsetsPartition, committed: bool
         offset, epoch = log.start_offset, LEADER_EPOCH
     elif at == MAX_TIMESTAMP or at >= 0:
         found = log.max_timestamp() if at == MAX_TIMESTAMP else log.offset_for_time(at)
-        if found is not None:
+        if found is not None and not (committed and found.offset >= partition.last_stable_offset):
             timestamp, offset, epoch = found
     elif at != LATEST_TIERED:
         return ListOffsetsPartitionResponse(wanted.partition_index, ErrorCode.UNSUPPORTED_VERSION)
