@@ -12,8 +12,8 @@ What is checked, and what counts as an error:
 The checkpoint says what must be right. Behind it, an index that is missing or wrong is only a note, because opening
 the log makes it anew, and a torn tail is only a note while somebody holds the directory's lock and may be writing it.
 
-A hole in the offsets is an error unless the log was compacted. Whether it was is for the caller to say (`compacted`);
-otherwise a batch that has fewer records than offsets gives it away.
+A hole in the offsets is an error unless the log was compacted there. The state file of the compaction says how far it
+came; the caller can say it of all of the log (`compacted`); a batch with fewer records than offsets gives it away.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -26,6 +26,7 @@ from tidelog.model import Offset, ProducerId
 from tidelog.records.batch import BatchHeader, BatchView
 from tidelog.records.record import decode
 from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
+from tidelog.storage.local.compaction import STATE, CompactionState, cleaned_name, is_cleaned, read_state
 from tidelog.storage.local.files import TEMPORARY, Files, storage_error
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
 from tidelog.storage.local.inspect import (
@@ -41,7 +42,7 @@ from tidelog.storage.local.inspect import (
     with_next,
 )
 from tidelog.storage.local.recovery import CUT, UNREACHABLE
-from tidelog.storage.local.segment import INDEX, TIME_INDEX, segment_name
+from tidelog.storage.local.segment import INDEX, LOG, TIME_INDEX, segment_name
 
 _EVERYTHING = 1 << 62
 
@@ -60,6 +61,7 @@ class Kind(StrEnum):
     EPOCH = "epoch"
     INDEX = "index"
     CHECKPOINT = "checkpoint"
+    COMPACTION = "compaction"  # an exchange of segments that opening finishes
     LEFTOVER = "leftover"  # removed when the log is opened
     SET_ASIDE = "set-aside"  # data that a recovery or a repair took out of the log
     UNKNOWN_FILE = "unknown-file"
@@ -114,6 +116,7 @@ class PartitionCheck:
         self._in_use = in_use
         self._deep = deep
         self._compacted = compacted
+        self._compaction = CompactionState()
         self._progress = progress
         self._remembered: dict[Offset, tuple[ProducerId, int, int, Offset]] = {}
         self._gaps: list[_Gap] = []
@@ -137,6 +140,7 @@ class PartitionCheck:
         self.listing = list_partition(self._files, self._directory)
         yield from unreadable
         yield from self._check_checkpoint()
+        yield from self._check_compaction()
         for base, following in with_next(self.listing.segments):
             try:
                 yield from self._check_segment(base, following)
@@ -201,6 +205,22 @@ class PartitionCheck:
                         f"remembers offset {batch.last_offset} of producer {producer_id}, but ends at {at.offset}",
                         batch.last_offset,
                     )
+
+    def _check_compaction(self) -> Iterator[Finding]:
+        if STATE not in self.listing.others:
+            return
+        state = read_state(self._files, self._directory)
+        if state is None:
+            yield self._note(Kind.COMPACTION, STATE, "damaged; compaction will begin at the log's start again")
+            self._compacted = True
+            return
+        self._compaction = state
+        if state.swap is not None and not self._in_use:
+            base = log_name(state.swap.base_offset)
+            yield self._note(Kind.COMPACTION, STATE, f"segments are exchanged for {base}; opening finishes that")
+        if state.swap is not None and cleaned_name(state.swap.base_offset, LOG) not in self.listing.others:
+            for replaced in state.swap.replaced[1:]:
+                self.listing.segments.pop(replaced, None)
 
     def _check_remembered(self, header: BatchHeader) -> Iterator[Finding]:
         remembered = self._remembered.get(header.base_offset)
@@ -393,7 +413,7 @@ class PartitionCheck:
             details = {"position": position, "offset": start, "segment": segment}
             if any(start <= base < end for base in orphans):
                 yield self._error(Kind.GAP, name, f"{what}: only the indexes of their segment are left", **details)
-            elif self._compacted:
+            elif self._compacted or end <= self._compaction.compacted_to:
                 yield self._note(Kind.GAP, name, f"{what}, as compaction leaves it", **details)
             else:
                 yield self._error(Kind.GAP, name, f"{what} (legal only in a compacted topic)", **details)
@@ -441,8 +461,12 @@ class PartitionCheck:
                     what = f"ends before the log's start offset {self.checkpoint.start_offset}; opening removes it"
                     yield self._note(Kind.LEFTOVER, log_name(base), what, segment=base)
         for name in listing.others:
-            if name.endswith(TEMPORARY):
+            if name == STATE:
+                continue
+            if name.endswith(TEMPORARY) or (is_cleaned(name) and self._compaction.swap is None):
                 yield self._note(Kind.LEFTOVER, name, "an unfinished file; opening removes it")
+            elif is_cleaned(name):
+                yield self._note(Kind.COMPACTION, name, "a compacted segment; opening puts it into its place")
             elif name.endswith((UNREACHABLE, CUT)):
                 yield self._note(
                     Kind.SET_ASIDE, name, "data that was taken out of the log; remove it when not needed"
