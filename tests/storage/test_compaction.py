@@ -468,7 +468,7 @@ def play(batches: list[tuple[Pairs, Codec, int | None, str]], segment_bytes: int
     files = MemoryFiles()
     log = open_log(files, compacted(segment_bytes=segment_bytes))
     history: list[Record] = []
-    sequences: "dict[int, count[int]]" = {}
+    sequences: dict[int, count[int]] = {}
     now_ms = NOW_MS
     for pairs, codec, producer, then in batches:
         sequence = -1

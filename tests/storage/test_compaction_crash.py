@@ -1,5 +1,5 @@
 """Crash at every write, sync, rename and removal of a log that is compacted again and again, in every mood of the
-file system; open it; check that no last value is lost, that nothing deleted comes back, and that compaction goes on."""
+file system; open it; check that no last value is lost, that nothing deleted comes back, that compaction goes on."""
 
 import random
 from contextlib import suppress

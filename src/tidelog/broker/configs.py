@@ -38,7 +38,7 @@ from tidelog.metadata.rows import ConfigRow
 from tidelog.metadata.store import Change, Delete, MetadataStore, Put
 from tidelog.model import TimestampType
 from tidelog.records.compression import Codec
-from tidelog.settings import UNLIMITED, FlushPolicy, LogSettings
+from tidelog.settings import UNLIMITED, CleanerSettings, CompactionSettings, FlushPolicy, LogSettings
 
 T = TypeVar("T")
 
@@ -155,6 +155,15 @@ class TopicConfig:
             flush_ms=min(max(1, self.flush_ms), _LONGEST_TIMER_MS),
             flush_messages=self.flush_messages,
             producer_id_expiration_ms=self.producer_id_expiration_ms,
+            compaction=self._compaction() if self.compacted else None,
+        )
+
+    def _compaction(self) -> CompactionSettings:
+        return CompactionSettings(
+            delete_retention_ms=self.delete_retention_ms,
+            min_lag_ms=self.min_compaction_lag_ms,
+            max_lag_ms=self.max_compaction_lag_ms,
+            min_dirty_ratio=self.min_cleanable_dirty_ratio,
         )
 
 
@@ -198,6 +207,19 @@ class BrokerConfig:
         value = self.value(name)
         assert isinstance(value, int), name
         return value
+
+    def cleaner_settings(self) -> CleanerSettings:
+        load_factor, bytes_per_second = (
+            self.value(f"log.cleaner.io.{name}") for name in ("buffer.load.factor", "max.bytes.per.second")
+        )
+        assert isinstance(load_factor, float)
+        assert isinstance(bytes_per_second, float)
+        return CleanerSettings(
+            dedupe_buffer_bytes=self.number("log.cleaner.dedupe.buffer.size"),
+            load_factor=load_factor,
+            bytes_per_second=bytes_per_second,
+            backoff_ms=self.number("log.cleaner.backoff.ms"),
+        )
 
     def flag(self, name: str) -> bool:
         return self.value(name) is True

@@ -1,8 +1,8 @@
 """What compaction does to record batches: which records go, which stay, and how a thinned batch is written.
 
 A pass has two steps. `KeyMap.add` reads the part of a log that was never compacted and remembers the last offset
-of each key; `KeyMap.thin` reads the log from its start and gives back what is left of it. Offsets and order never change:
-a batch keeps its base offset, its last offset and its producer's numbers, whatever is taken out of it.
+of each key; `KeyMap.thin` reads the log from its start and gives back what is left of it. Offsets and order never
+change: a batch keeps its base offset, its last offset and its producer's numbers, whatever is taken out of it.
 
 A record stays if no later record that the map knows has its key. On top of that:
 
@@ -24,7 +24,7 @@ pass goes on from there. Two implementations hold to this: numba kernels on a ta
 (`compaction_columnar`, extra `columnar`), and the plain one below, for an installation without the extra.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from struct import Struct
 from typing import NamedTuple, Protocol
@@ -174,13 +174,27 @@ def open_key_map(memory_bytes: int, load_factor: float, most_records: int) -> Ke
     return HashedKeyMap(memory_bytes, load_factor, most_records)
 
 
-def has_kernels() -> bool:
-    """Whether compaction runs at full speed here. Loads the kernels, which takes a second: not for the event loop."""
+_all_have_keys: Callable[[memoryview], bool] | None = None
+
+
+def load_kernels() -> bool:
+    """Get ready to run at full speed, which takes a second or, the first time on a machine, several: not for the
+    event loop. False if the kernels are not installed."""
+    global _all_have_keys
     try:
-        from tidelog.records import compaction_columnar  # noqa: F401
+        from tidelog.records import compaction_columnar
     except MissingExtra:
         return False
+    compaction_columnar.warm_up()
+    _all_have_keys = compaction_columnar.all_have_keys
     return True
+
+
+def all_have_keys(batches: memoryview) -> bool:
+    """Whether every record of these whole batches has a key: by kernels as soon as they are loaded."""
+    if _all_have_keys is not None:
+        return _all_have_keys(batches)
+    return all(record.key is not None for batch in whole_batches(batches) for record in decode(batch))
 
 
 def reassembled(header: BatchHeader, payload: ReadBuffer) -> bytearray:

@@ -22,6 +22,7 @@ from tidelog.records.batch import (
 from tidelog.records.compaction import Added, Mark, Rules, Thinned, reassembled, seal_crc
 from tidelog.records.compression import DEFAULT_LIMIT, Codec, compress, decompress
 from tidelog.records.crc import crc32c
+from tidelog.records.record import BatchBuilder
 
 try:
     import numpy as np
@@ -146,6 +147,17 @@ def all_have_keys(batches: memoryview) -> bool:
         if kernels.count_keyless(records, count):
             return False
     return True
+
+
+def warm_up() -> None:
+    """Run every kernel once, so that none is compiled when somebody waits for it."""
+    builder = BatchBuilder(Codec.ZSTD)
+    builder.append(None, key=b"key", timestamp=0)
+    batch = memoryview(bytes(builder.build()))
+    key_map = HashedKeyMap(0, 1, 1)
+    key_map.add(batch, Rules(0, 0))
+    key_map.thin(batch, Rules(0, 0), 1)
+    all_have_keys(batch)
 
 
 def _corrupt(status: int, position: int) -> CorruptBatch:

@@ -11,11 +11,11 @@ steps any thread may carry out, one at a time, as with a `FlushJob`:
     owner   LogCompaction.apply       renames, removes, and reads from the new segment
     thread  Swap.finish               syncs the names; the state file forgets the exchange
     ...     the next group; in the end
-    thread  CompactionPass.finish     the state file says how far the log is compacted
+    thread  write_state               the state file says how far the log is compacted
 
 `compaction`, the state file, is JSON and a CRC like the checkpoint. A crash before `commit` leaves `*.cleaned.*`
-files that opening removes; one after it an exchange that opening finishes (`finish_swap`). Only segments that are sealed
-and vouched for by the checkpoint take part. The prose of the format is in docs/formats/local-log.md.
+files that opening removes; one after it an exchange that opening finishes (`finish_swap`). Only segments that are
+sealed and vouched for by the checkpoint take part. The prose of the format is in docs/formats/local-log.md.
 """
 
 import json
@@ -24,7 +24,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import asdict, dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from tidelog.errors import CorruptBatch, CorruptLog, LogClosed, StorageError
 from tidelog.model import Offset, TimestampMs
@@ -449,7 +449,7 @@ class LogCompaction:
         """Why there will be no more compaction until the log is opened again."""
         self._pass: CompactionPass | None = None
         self._swap: Swap | None = None
-        self.running: Future[object] | None = None
+        self.running: Future[Any] | None = None
         """The step under way, if another thread has it."""
 
     def measure(self, now_ms: TimestampMs, stable_offset: Offset) -> Dirtiness:
