@@ -160,7 +160,8 @@ class KeyMap(Protocol):
     def add(self, chunk: memoryview, rules: Rules) -> Added:
         """Remember the keys between `rules.start_offset` and `rules.end_offset`."""
 
-    def thin(self, chunk: memoryview, rules: Rules, mark_every: int) -> Thinned: ...
+    def thin(self, chunk: memoryview, rules: Rules, mark_every: int) -> Thinned:
+        """What is left of the chunk; its data is good until the next call."""
 
     def __len__(self) -> int: ...
 

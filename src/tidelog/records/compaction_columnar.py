@@ -1,8 +1,10 @@
 """Compaction by kernels (extra `columnar`). The contract is in `compaction`; here a batch costs Python a few calls at
 most (CRC, codecs), a record none."""
 
+import mmap
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import NamedTuple
 
 from tidelog.errors import CorruptBatch, MissingExtra
@@ -50,10 +52,13 @@ class HashedKeyMap:
 
     def __init__(self, memory_bytes: int, load_factor: float, most_records: int) -> None:
         slots = max(_FEWEST_SLOTS, min(memory_bytes // SLOT_BYTES, 2 * most_records))
-        self._table = np.zeros(slots * 3, np.uint64)
+        self._table = np.frombuffer(_zeros(slots * SLOT_BYTES), np.uint64)
         self._used = 0
         self._limit = max(1, min(int(slots * load_factor), slots - 1))
         self._key = np.frombuffer(os.urandom(16), np.uint64)
+        # Kept from chunk to chunk, because new memory costs more than what is done with it.
+        self._room = _records(0)
+        self._out = np.empty(0, np.uint8)
 
     def __len__(self) -> int:
         return self._used
@@ -90,17 +95,15 @@ class HashedKeyMap:
         changed = False
         for window in _windows(chunk, batches):
             records, count = self._examined(source, window)
-            last_offset = np.empty(count, np.int64)
-            kernels.find_last(self._table, records, count, last_offset)
+            kernels.find_last(self._table, records, count)
             rows = window.batches
-            out = np.empty(int(rows["size"].sum()) + window.expanded.size + kernels.GROWTH * count, np.uint8)
+            out = self._output(int(rows["size"].sum()) + window.expanded.size + kernels.GROWTH * count, window)
             pieces = np.empty(rows.size, kernels.PIECE)
             written = kernels.write_thinned(
                 source,
                 window.expanded,
                 rows,
                 records,
-                last_offset,
                 rules.end_offset,
                 rules.now_ms,
                 rules.new_horizon_ms,
@@ -123,6 +126,14 @@ class HashedKeyMap:
         marks = _marks(np.concatenate(found) if found else np.empty(0, kernels.PIECE), mark_every)
         return Thinned(joined, marks, consumed, int(batches["count"].sum()), kept, changed)
 
+    def _output(self, size: int, window: _Window) -> Array:
+        """Room for what is left of a window; what a chunk's only window leaves is given away until the next chunk."""
+        if window.expanded.size:
+            return np.empty(size, np.uint8)
+        if size > self._out.size:
+            self._out = np.empty(size + size // 2, np.uint8)
+        return self._out
+
     def _examined(self, source: Array, window: _Window) -> tuple[kernels.Records, int]:
         batches = window.batches
         looked_at = (batches["mode"] == kernels.BY_RECORD) | (batches["mode"] == kernels.AGE)
@@ -130,11 +141,27 @@ class HashedKeyMap:
         if false_counts.any():
             raise _corrupt(BAD_COUNT, int(batches["position"][false_counts][0]))
         count = int(batches["count"][looked_at].sum())
-        records = kernels.Records._make(np.empty(count, dtype) for dtype in kernels.RECORD_TYPES)
+        if count > self._room.offset.size:
+            self._room = _records(count + count // 2)
+        records = kernels.Records._make(column[:count] for column in self._room)
         index, status = kernels.examine(source, window.expanded, batches, self._key[0], self._key[1], records)
         if status:
             raise _corrupt(status, int(batches["position"][index]))
         return records, count
+
+
+def _records(count: int) -> kernels.Records:
+    return kernels.Records._make(np.empty(count, dtype) for dtype in kernels.RECORD_TYPES)
+
+
+def _zeros(size: int) -> mmap.mmap:
+    """Memory that is looked into at random: in large pages, if there are any, which saves most of the page faults and
+    of the misses in the processor's map of pages."""
+    memory = mmap.mmap(-1, size)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
 
 
 def all_have_keys(batches: memoryview) -> bool:

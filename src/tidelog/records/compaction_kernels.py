@@ -108,9 +108,10 @@ class Records(NamedTuple):
     flags: Array
     hash_low: Array
     hash_high: Array
+    last_offset: Array  # of the key, by `find_last`
 
 
-RECORD_TYPES = (*6 * (np.int64,), np.uint8, *2 * (np.uint64,))
+RECORD_TYPES = (*6 * (np.int64,), np.uint8, *2 * (np.uint64,), np.int64)
 
 
 def _load(_: Typed, source: Typed, at: Typed) -> Typed:  # noqa: ARG001
@@ -334,9 +335,9 @@ def remember(
 
 
 @kernel
-def find_last(table: Array, records: Records, count: int, last_offset: Array) -> None:
+def find_last(table: Array, records: Records, count: int) -> None:
     """For each record the last offset of its key that the table knows, or -1. The table has free slots."""
-    flags, lows, highs = records.flags, records.hash_low, records.hash_high
+    flags, lows, highs, last_offset = records.flags, records.hash_low, records.hash_high, records.last_offset
     slots = table.size // _SLOT
     for row in range(count):
         found = np.int64(-1)
@@ -375,7 +376,6 @@ def write_thinned(
     expanded: Array,
     batches: Array,
     records: Records,
-    last_offset: Array,
     end_offset: int,
     now_ms: int,
     new_horizon: int,
@@ -391,7 +391,7 @@ def write_thinned(
         records.end,
         records.timestamp,
     )
-    offsets, flags = records.offset, records.flags
+    offsets, flags, last_offset = records.offset, records.flags, records.last_offset
     number = used = total_kept = 0
     changed = False
     next_horizon = INT64_MAX
