@@ -1,9 +1,9 @@
 """How fast compaction is on one core, on real files: `python -m benchmarks.compaction`.
 
 A partition is filled with updates of random keys (100-byte values), sealed, and compacted once in one thread, syncs
-included. What is left is read back through the log and compared with a dict. The rate is records read by the pass over
-the time from its beginning to its end, and over the CPU time, which other processes do not change; each record is read
-twice, for the map and for the copy.
+included. What is left is read back through the log and compared with a dict. The rate is records read by the pass
+over the time from its beginning to its end, and over the CPU time, which other processes do not change; each record
+is read twice, for the map and for the copy.
 """
 
 import argparse
@@ -41,10 +41,10 @@ def main() -> None:
     load_kernels()
     print(f"compaction, {platform.machine()}, Python {platform.python_version()}, one thread, files on a real disk")
     print(
-        f"{arguments.records:,} records, {VALUE_BYTES}-byte values, batches of {BATCH_BYTES >> 10} KiB, syncs included"
+        f"{arguments.records:,} records, {VALUE_BYTES}-byte values, {BATCH_BYTES >> 10} KiB batches, syncs included"
     )
     print(
-        f"{'codec':>6} {'keys':>10} {'M records/s':>12} {'a CPU second':>13} {'MB/s in':>9} {'left':>10} {'seconds':>8}"
+        f"{'codec':>6} {'keys':>10} {'M rec/s':>12} {'a CPU second':>13} {'MB/s in':>9} {'left':>10} {'seconds':>8}"
     )
     results = []
     for codec in arguments.codec:

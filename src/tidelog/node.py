@@ -76,6 +76,7 @@ class Node:
             producer_ids=ProducerIds(metadata, int(cluster.get(NEXT_PRODUCER_ID, "0"))),
             metadata=metadata,
         )
+        started.push_async_callback(self.broker.tables.close)
         self.broker.open_topics()
         server = KafkaServer(self._limits())
         config.on_change.append(lambda: server.limit(self._limits()))

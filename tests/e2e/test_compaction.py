@@ -33,12 +33,15 @@ def cleaning(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess
 def write(broker: BrokerProcess, topic: str, pairs: list[tuple[bytes, bytes | None]], **configs: object) -> None:
     producer = Producer({**common(broker.bootstrap), "linger.ms": 5, "batch.num.messages": 100, **configs})
     failures: list[object] = []
+
+    def told(error: object, _message: object) -> None:
+        if error is not None:
+            failures.append(error)
+
     for key, value in pairs:
         while True:
             try:
-                producer.produce(
-                    topic, value, key, partition=0, on_delivery=lambda error, _: error and failures.append(error)
-                )
+                producer.produce(topic, value, key, partition=0, on_delivery=told)
                 break
             except BufferError:
                 producer.poll(0.1)

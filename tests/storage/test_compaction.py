@@ -528,7 +528,7 @@ def test_both_implementations_agree(seed: int) -> None:
     from tidelog.records.compaction_columnar import HashedKeyMap
 
     rng = random.Random(seed)
-    data, offset = bytearray(), 0
+    batches, offset = bytearray(), 0
     for _ in range(rng.randint(1, 30)):
         builder = BatchBuilder(
             Codec(rng.randint(0, 4)),
@@ -543,8 +543,8 @@ def test_both_implementations_agree(seed: int) -> None:
             headers = [("name", b"value")] if rng.random() < 0.2 else []
             builder.append(value, key=key, timestamp=rng.randint(0, NOW_MS), headers=headers)
         offset += len(builder)
-        data += builder.build()
-    chunk = memoryview(bytes(data))
+        batches += builder.build()
+    chunk = memoryview(bytes(batches))
     end = rng.randint(0, offset)
     newest = {ProducerId(5): rules.Newest(ProducerEpoch(0), rng.randint(0, offset))}
     results = []
@@ -552,8 +552,9 @@ def test_both_implementations_agree(seed: int) -> None:
         rule = rules.Rules(NOW_MS, 1000, 0, end, newest)
         key_map.add(chunk, rule)
         once = key_map.thin(chunk, rule, 100)
-        again = key_map.thin(memoryview(bytes(once.data)), rules.Rules(NOW_MS + 1000, 1000, 0, end, newest), 100)
-        results.append([shown(bytes(once.data)), shown(bytes(again.data)), rule.next_horizon_ms, once.records_kept])
+        data = bytes(once.data)
+        again = key_map.thin(memoryview(data), rules.Rules(NOW_MS + 1000, 1000, 0, end, newest), 100)
+        results.append([shown(data), shown(bytes(again.data)), rule.next_horizon_ms, once.records_kept])
         assert once.consumed == len(chunk)
     assert results[0] == results[1]
 

@@ -39,6 +39,7 @@ from tidelog.metadata.store import Change, Delete, MetadataStore, Put
 from tidelog.model import TimestampType
 from tidelog.records.compression import Codec
 from tidelog.settings import UNLIMITED, CleanerSettings, CompactionSettings, FlushPolicy, LogSettings
+from tidelog.storage.table import INSTALL, is_installed
 
 T = TypeVar("T")
 
@@ -117,6 +118,7 @@ class TopicConfig:
     """What the configs of a topic amount to. Configs without a meaning on a single node are not in it."""
 
     compacted: bool
+    table: bool  # the last value of each key can be asked for
     expiring: bool  # retention deletes old segments
     compression: Codec | None  # None: as the producer sent it
     compression_level: int | None
@@ -382,6 +384,7 @@ def _topic_config(values: Mapping[str, Any], flush: FlushPolicy, producer_id_exp
     create_time = values["message.timestamp.type"] == "CreateTime"
     return TopicConfig(
         compacted="compact" in values["cleanup.policy"],
+        table=values["tidelog.table"],
         expiring="delete" in values["cleanup.policy"],
         compression=_codec(codec),
         compression_level=values.get(f"compression.{codec}.level"),
@@ -463,7 +466,10 @@ def edited(
             had, given = split(current[name] if name in current else inherited(name)), split(text)
             kept = had + given if operation == Operation.APPEND else tuple(item for item in had if item not in given)
             text = ",".join(dict.fromkeys(kept))
-        after[name] = rendered(definition.parse(text))
+        value = definition.parse(text)
+        if name == "tidelog.table" and value is True and not is_installed():
+            raise InvalidConfig(f"{name} cannot be true here: {INSTALL}")
+        after[name] = rendered(value)
     return after
 
 

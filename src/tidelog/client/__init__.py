@@ -5,6 +5,7 @@
     consumer, group, fetcher, offsets     records on their way out
     membership, assignor, coordinator     groups, by the classic protocol
     admin, group_admin                    topics, configs, groups: asked for and changed
+    tables                                the last values of keys
     cluster, connection                   brokers, who leads what, and how they are asked
     options, errors, deadline, content    values
 
@@ -31,6 +32,7 @@ from tidelog.client.group_admin import CommittedOffset, GroupDescription, GroupL
 from tidelog.client.offsets import EARLIEST, LATEST, OffsetAtTime, Start
 from tidelog.client.options import ClientOptions, FetchOptions, GroupOptions, ProducerOptions
 from tidelog.client.producer import Producer
+from tidelog.client.tables import Freshness, TableInfo, TableValue
 
 __all__ = [
     "EARLIEST",
@@ -52,6 +54,7 @@ __all__ = [
     "DeliveryFailed",
     "FetchOptions",
     "Fetched",
+    "Freshness",
     "GroupDescription",
     "GroupListing",
     "GroupMember",
@@ -65,6 +68,8 @@ __all__ = [
     "RecordStream",
     "RequestTimedOut",
     "Start",
+    "TableInfo",
+    "TableValue",
     "TopicInfo",
     "Unreachable",
     "connect",

@@ -38,6 +38,7 @@ from tidelog.client.options import (
     parse_bootstrap,
 )
 from tidelog.client.producer import Producer, prepare
+from tidelog.client.tables import Freshness, TableInfo, TableValue
 from tidelog.model import Offset, TimestampMs, TopicPartition
 from tidelog.records.batch import ReadBuffer
 
@@ -288,6 +289,39 @@ class Client:
             return self._client.producer(options)
 
         return BlockingProducer(self, self._thread, self._thread.run(made()), self._client.cluster)
+
+    # --- tables ---------------------------------------------------------------------------------------------------
+
+    def get(
+        self,
+        topic: str,
+        key: Content,
+        *,
+        partition: int | None = None,
+        at_least: Freshness = "any",
+        timeout_ms: int | None = None,
+    ) -> TableValue:
+        """The last value of a key, from the topic's table (`tidelog.table=true`); see `AsyncClient.get`."""
+        return self._thread.run(
+            self._client.get(topic, key, partition=partition, at_least=at_least, timeout_ms=timeout_ms)
+        )
+
+    def get_many(
+        self,
+        topic: str,
+        keys: Sequence[Content],
+        *,
+        partition: int | None = None,
+        at_least: Freshness = "any",
+        timeout_ms: int | None = None,
+    ) -> list[TableValue]:
+        return self._thread.run(
+            self._client.get_many(topic, keys, partition=partition, at_least=at_least, timeout_ms=timeout_ms)
+        )
+
+    def table(self, topic: str) -> list[TableInfo]:
+        """How far the topic's table is, by partition."""
+        return self._thread.run(self._client.table(topic))
 
     # --- consuming ------------------------------------------------------------------------------------------------
 

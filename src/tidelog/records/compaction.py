@@ -47,6 +47,7 @@ from tidelog.records.batch import (
 )
 from tidelog.records.compression import Codec, compress
 from tidelog.records.crc import crc32c
+from tidelog.records.loading import load
 from tidelog.records.record import ABORT_MARKER, COMMIT_MARKER, Record, decode, encode_record, read_marker
 
 NEVER = 2**63 - 1
@@ -169,10 +170,11 @@ class KeyMap(Protocol):
 def open_key_map(memory_bytes: int, load_factor: float, most_records: int) -> KeyMap:
     """A map within so many bytes, for at most so many records; by kernels, if they are installed."""
     try:
-        from tidelog.records.compaction_columnar import HashedKeyMap
+        kernels = load("compaction_columnar")
     except MissingExtra:
         return PlainKeyMap(memory_bytes)
-    return HashedKeyMap(memory_bytes, load_factor, most_records)
+    key_map: KeyMap = kernels.HashedKeyMap(memory_bytes, load_factor, most_records)
+    return key_map
 
 
 _all_have_keys: Callable[[memoryview], bool] | None = None
@@ -183,11 +185,11 @@ def load_kernels() -> bool:
     event loop. False if the kernels are not installed."""
     global _all_have_keys
     try:
-        from tidelog.records import compaction_columnar
+        kernels = load("compaction_columnar")
     except MissingExtra:
         return False
-    compaction_columnar.warm_up()
-    _all_have_keys = compaction_columnar.all_have_keys
+    kernels.warm_up()
+    _all_have_keys = kernels.all_have_keys
     return True
 
 

@@ -1,6 +1,7 @@
 """Listens for Kafka clients and keeps their connections within bounds.
 
-`OFFERED` is what ApiVersions advertises: the APIs with a handler, at Kafka 4.2's ranges. A handler's module is
+`OFFERED` is what ApiVersions advertises: the APIs with a handler, at Kafka 4.2's ranges, and from 10000 on Tidelog's
+own (docs/adr/0005), which other clients pass over. A handler's module is
 imported with its first request, so that starting does not wait for what nobody asked for yet.
 """
 
@@ -57,6 +58,8 @@ MODULES: dict[int, str] = {
     69: "consumer_group_describe",
     74: "list_config_resources",
     75: "describe_topic_partitions",
+    10000: "table_get",
+    10001: "table_describe",
 }
 OFFERED: tuple[Api, ...] = tuple(APIS[key] for key in MODULES)
 
