@@ -14,7 +14,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from tests.e2e.clients.confluent import common
 from tests.e2e.clients.confluent_admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from tests.e2e.conftest import topic_maker
-from tests.support.brokers import BrokerProcess, eventually, unique
+from tests.support.brokers import BrokerProcess, eventually, hide_modules, unique
 
 SETTINGS = {"kafka.log.cleaner.backoff.ms": "50", "kafka.log.retention.check.interval.ms": "100"}
 COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "65536", "min.cleanable.dirty.ratio": "0.01"}
@@ -171,6 +171,20 @@ def test_consumers_and_producers_are_not_disturbed(cleaning: BrokerProcess) -> N
     assert offsets == sorted(set(offsets))
     assert {key: (offset, value) for offset, key, value in seen} == final
     assert cleaning.log.count('"compacted"') > 0
+
+
+def test_without_kernels_it_works_and_says_that_it_is_slow(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path_factory.mktemp("plain")
+    hide_modules(directory, monkeypatch, "numba", "numpy", "pyarrow")
+    with BrokerProcess(directory, SETTINGS) as broker:
+        topic = topic_maker(broker)(configs={**COMPACTED, "segment.ms": "100"})
+        write(broker, topic, [(b"k%d" % (number % 5), b"%d" % number) for number in range(100)])
+        found = eventually(lambda: read(broker, topic), until=lambda found: len(found) == 5, within=20)
+        assert [offset for offset, _, _ in found] == [95, 96, 97, 98, 99]
+        assert broker.log.count("tidelog[columnar]") == 1
+        broker.stop()
 
 
 def wait_for_a_pass(broker: BrokerProcess) -> None:

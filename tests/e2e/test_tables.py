@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,7 +11,7 @@ import pytest
 
 import tidelog
 from tests.e2e.conftest import topic_maker
-from tests.support.brokers import BrokerProcess, eventually
+from tests.support.brokers import BrokerProcess, eventually, hide_modules
 from tidelog.client import AsyncClient, BrokerError, Client
 from tidelog.model import TopicPartition
 
@@ -171,20 +170,21 @@ def test_a_table_goes_on_after_a_kill_and_after_a_restart(tmp_path_factory: pyte
         assert "not kept up" not in broker.log
 
 
-def test_without_the_extra_the_config_is_refused_with_what_to_install(tmp_path: Path) -> None:
-    (tmp_path / "hidden").mkdir()
-    (tmp_path / "hidden" / "sitecustomize.py").write_text(
-        "import importlib.util as u\nreal = u.find_spec\n"
-        "u.find_spec = lambda name, package=None: None if name == 'rocksdict' else real(name, package)\n"
-    )
-    before = os.environ.get("PYTHONPATH", "")
-    os.environ["PYTHONPATH"] = f"{tmp_path / 'hidden'}:{before}"
-    try:
-        with BrokerProcess(tmp_path / "broker") as broker, tidelog.connect(broker.bootstrap) as client:
-            client.create_topic("plain")
-            with pytest.raises(BrokerError, match=r'pip install "tidelog\[table\]"'):
-                client.alter_topic_configs("plain", {"tidelog.table": "true"})
-            with pytest.raises(BrokerError, match=r'pip install "tidelog\[table\]"'):
-                client.create_topic("other", configs={"tidelog.table": "true"})
-    finally:
-        os.environ["PYTHONPATH"] = before
+def test_without_the_extra_the_config_is_refused_with_what_to_install(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hide_modules(tmp_path, monkeypatch, "rocksdict")
+    with BrokerProcess(tmp_path / "broker") as broker, tidelog.connect(broker.bootstrap) as client:
+        client.create_topic("plain")
+        with pytest.raises(BrokerError, match=r'pip install "tidelog\[table\]"'):
+            client.alter_topic_configs("plain", {"tidelog.table": "true"})
+        with pytest.raises(BrokerError, match=r'pip install "tidelog\[table\]"'):
+            client.create_topic("other", configs={"tidelog.table": "true"})
+
+
+def test_a_table_works_without_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hide_modules(tmp_path, monkeypatch, "numba", "numpy", "pyarrow")
+    with BrokerProcess(tmp_path / "broker") as broker, tidelog.connect(broker.bootstrap) as client:
+        client.create_topic("plain", configs=TABLE)
+        fill(client, "plain", 1000)
+        assert client.get("plain", "key 42", at_least="end").value == b"value 942"

@@ -1,6 +1,8 @@
 """Compaction of one log: what stays, what goes, in both implementations, against a model that is a dict."""
 
 import random
+import threading
+import time
 from itertools import count
 
 import pytest
@@ -17,6 +19,7 @@ from tidelog.records.compaction import Aborted
 from tidelog.records.compression import Codec
 from tidelog.records.record import BatchBuilder, Record, build_marker, decode
 from tidelog.settings import CleanerSettings, CompactionSettings, LogSettings
+from tidelog.storage.local.compaction import Throttle
 from tidelog.storage.local.log import LocalLog
 from tidelog.storage.local.verify import PartitionCheck
 
@@ -562,3 +565,15 @@ def test_both_implementations_agree(seed: int) -> None:
 def shown(data: bytes) -> list[object]:
     views: list[BatchView] = list(rules.whole_batches(memoryview(data)))
     return [(view.header._replace(crc=0, length=0), decode(view)) for view in views]
+
+
+def test_a_throttle_keeps_to_its_rate_and_lets_go_when_told() -> None:
+    throttle, stop = Throttle(1_000_000), threading.Event()
+    began = time.monotonic()
+    for _ in range(10):
+        throttle.spend(20_000, stop)
+    assert time.monotonic() - began >= 0.19
+    stop.set()
+    began = time.monotonic()
+    throttle.spend(10_000_000, stop)
+    assert time.monotonic() - began < 1

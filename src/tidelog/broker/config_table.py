@@ -263,7 +263,7 @@ log.cleaner.enable boolean true - read-only
     Whether topics with cleanup.policy=compact are compacted.
 log.cleaner.io.buffer.load.factor double 0.9 0.1..0.99 dynamic
     How full that memory may become. A fuller one holds more keys and finds them more slowly.
-log.cleaner.io.max.bytes.per.second double 1.7976931348623157E308 1024.. dynamic
+log.cleaner.io.max.bytes.per.second double 1.7976931348623157e+308 1024.. dynamic
     The most that compaction reads and writes in a second, over all its threads.
 log.cleaner.threads int 1 1.. read-only
     How many logs are compacted at the same time.

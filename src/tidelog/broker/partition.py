@@ -125,7 +125,9 @@ class Partition:
                         raise self._out_of_bounds(oldest, now_ms)
             if config.compacted and not all_have_keys(view.view):
                 raise InvalidRecord(f"{self.name.topic} is compacted: every record needs a key")
-            if config.compression is not None and config.compression != header.codec_id:
+            if config.compression is None:
+                continue
+            if config.compression != header.codec_id:
                 anew.append(recompressed(view, config.compression, config.compression_level))
             else:
                 anew.append(bytearray(view.view))

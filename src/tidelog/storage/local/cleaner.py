@@ -14,7 +14,7 @@ from typing import TypeAlias, TypeVar
 
 import structlog
 
-from tidelog.errors import TidelogError
+from tidelog.errors import LogClosed, TidelogError
 from tidelog.model import Offset
 from tidelog.records.compaction import Aborted, load_kernels
 from tidelog.settings import CleanerSettings
@@ -82,7 +82,7 @@ class Cleaner:
                 continue
             try:
                 await self._clean(chosen, replace(settings, dedupe_buffer_bytes=self._share(settings)))
-            except Cancelled:
+            except (Cancelled, LogClosed):
                 pass
             except Exception as error:
                 # Whatever it was, the other logs must not wait for it.
@@ -132,7 +132,8 @@ class Cleaner:
                 except OSError:
                     compaction.abandon_swap(swap)
                     raise
-                compaction.apply(swap)
+                if not compaction.apply(swap):
+                    continue  # somebody could not wait, and has finished it
                 try:
                     await self._run(compaction, swap.finish)
                 except OSError as error:

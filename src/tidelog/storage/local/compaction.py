@@ -514,10 +514,10 @@ class LogCompaction:
         self._swap = Swap(self._files, self._log.directory, self.state, group)
         return self._swap
 
-    def apply(self, swap: Swap) -> None:
-        """Exchange the files and read from the new one. Of a swap that is settled already nothing is left to do."""
+    def apply(self, swap: Swap) -> bool:
+        """Exchange the files and read from the new one. False if it was settled already: nothing is left to do."""
         if self._swap is not swap or swap.applied or self._pass is None:
-            return
+            return False
         planned, directory = swap.group.planned, self._log.directory
         try:
             new = f"{directory}/{cleaned_name(planned.base_offset, LOG)}"
@@ -536,6 +536,7 @@ class LogCompaction:
             self._swap = None
             self.fault = storage_error(error, f"exchange segments of {directory}; open it again")
             raise self.fault from error
+        return True
 
     def abandon_swap(self, swap: Swap) -> None:
         """An exchange that could not be committed. If even that cannot be written down, nothing is removed, and a
