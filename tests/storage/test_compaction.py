@@ -3,6 +3,7 @@
 import random
 import threading
 import time
+from contextlib import suppress
 from itertools import count
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.support.logs import DIRECTORY, NOW_MS, append, open_log, read_batches, read_records
 from tests.support.memory_files import MemoryFiles
-from tidelog.errors import CorruptLog, StorageError
+from tidelog.errors import CorruptBatch, CorruptLog, StorageError
 from tidelog.model import ProducerEpoch, ProducerId
 from tidelog.records import compaction as rules
 from tidelog.records.batch import BatchView, iterate
@@ -21,6 +22,7 @@ from tidelog.records.record import BatchBuilder, Record, build_marker, decode
 from tidelog.settings import CleanerSettings, CompactionSettings, LogSettings
 from tidelog.storage.local.compaction import Throttle
 from tidelog.storage.local.log import LocalLog
+from tidelog.storage.local.repair import Repair
 from tidelog.storage.local.verify import PartitionCheck
 
 RETENTION_MS = 1000
@@ -437,6 +439,36 @@ def test_a_full_disk_leaves_the_log_as_it_was(engine: str) -> None:
     assert log.compaction.state.clean_offset > 80
 
 
+@pytest.mark.parametrize("renamed", [False, True])
+def test_an_exchange_that_was_cut_short_is_no_damage_and_repair_finishes_it(engine: str, renamed: bool) -> None:
+    files = MemoryFiles()
+    log = open_log(files, compacted(segment_bytes=2048))
+    for number in range(60):
+        append(log, keyed((b"%d" % (number % 10), b"%d" % number + b"x" * 100)))
+    log.flush(checkpoint=True)
+    final = {key: value for _, key, value in latest(log)}
+    current = log.compaction.begin(NOW_MS, log.end_offset, (), CleanerSettings(), Throttle())
+    assert current is not None
+    current.build_map()
+    group = current.next_group()
+    assert group is not None
+    assert len(group.planned.replaced) > 1
+    swap = log.compaction.begin_swap(group)
+    assert swap is not None
+    swap.commit()
+    if renamed:
+        base = f"{DIRECTORY}/{group.planned.base_offset:020d}"
+        files.rename(f"{base}.cleaned.log", f"{base}.log")
+    check_files(files)
+    assert Repair(files, DIRECTORY).plan.steps == []
+    check_files(files)
+    assert not any("cleaned" in name for name in files.names)
+    again = open_log(files, compacted(segment_bytes=2048))
+    assert again.recovery.clean
+    assert {key: value for _, key, value in latest(again)} == final
+    assert again.stats().segments < log.stats().segments
+
+
 # The model
 
 
@@ -577,3 +609,24 @@ def test_a_throttle_keeps_to_its_rate_and_lets_go_when_told() -> None:
     began = time.monotonic()
     throttle.spend(10_000_000, stop)
     assert time.monotonic() - began < 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.binary(min_size=0, max_size=120), st.integers(0, 400), st.integers(0, 255), st.integers(0, 20))
+def test_records_of_any_bytes_are_thinned_or_refused(garbage: bytes, at: int, byte: int, claimed: int) -> None:
+    """The CRC is right, so nothing but the kernels' own checks stands between these bytes and memory."""
+    from tidelog.records.compaction_columnar import HashedKeyMap
+
+    good = bytes(keyed((b"a", b"1"), (b"b", None), (b"a", b"2"), (b"long key", b"value" * 9)))
+    payload = bytearray(good[61:] + garbage)
+    payload[at % len(payload)] = byte
+    header = next(iter(iterate(good))).header
+    for number in (header.record_count, claimed):
+        changed = header._replace(record_count=number, last_offset_delta=max(3, claimed))
+        batch = memoryview(bytes(rules.reassembled(changed, payload)))
+        key_map, rule = HashedKeyMap(1 << 20, 0.9, 100), rules.Rules(NOW_MS, 1000)
+        with suppress(CorruptBatch):
+            key_map.add(batch, rule)
+            thinned = bytes(key_map.thin(batch, rule, 100).data)
+            for view in rules.whole_batches(memoryview(thinned)):
+                assert view.header.record_count <= number

@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 
 import numpy as np
 from llvmlite import ir
-from numba.core import types
+from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from tidelog.records.batch import (
@@ -94,6 +94,7 @@ PIECE = np.dtype(
 HAS_KEY, HAS_VALUE = 1, 2
 GROWTH = 16  # the most that a record grows when its timestamp is written against another base
 _SLOT = 3
+_AHEAD = 16  # records
 
 
 class Records(NamedTuple):
@@ -127,6 +128,24 @@ def _load(_: Typed, source: Typed, at: Typed) -> Typed:  # noqa: ARG001
 
 # Eight bytes of an array as a number, in the machine's order: the hash only has to agree with itself.
 _word = cast("Callable[[Array, int], Typed]", intrinsic(_load))
+
+
+def _fetch_ahead(_: Typed, table: Typed, at: Typed) -> Typed:  # noqa: ARG001
+    def generate(context: Typed, builder: Typed, signature: Typed, arguments: Sequence[Typed]) -> Typed:
+        table, at = arguments
+        of = context.make_array(signature.args[0])(context, builder, table)
+        byte, word = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, word, word, word])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")  # type: ignore[no-untyped-call]
+        pointer = builder.bitcast(builder.gep(of.data, [at]), byte)
+        builder.call(fetch, [pointer, word(1), word(3), word(1)])
+        return context.get_dummy_value()
+
+    return types.void(table, types.int64), generate
+
+
+# Ask for a part of an array that will be needed soon: a miss takes as long as all the rest of what a record needs.
+_fetch = cast("Callable[[Array, int], None]", intrinsic(_fetch_ahead))
 
 
 @kernel
@@ -287,6 +306,7 @@ def examine(
             if header_count < 0 or header_count > (record_end - position) >> 1:
                 return index, BAD_HEADERS  # they are copied, not looked at
             flag = HAS_VALUE if value_length >= 0 else 0
+            lows[row] = 0
             if key_length >= 0:
                 flag |= HAS_KEY
                 lows[row], highs[row] = siphash(source, key_at, key_length, key_low, key_high)
@@ -312,6 +332,8 @@ def remember(
     offsets, flags, lows, highs = records.offset, records.flags, records.hash_low, records.hash_high
     slots = table.size // _SLOT
     for row in range(count):
+        if row + _AHEAD < count:
+            _fetch(table, _home(lows[row + _AHEAD], slots) * _SLOT)
         offset = offsets[row]
         if not flags[row] & HAS_KEY or offset < start_offset or offset >= end_offset:
             continue
@@ -340,6 +362,8 @@ def find_last(table: Array, records: Records, count: int) -> None:
     flags, lows, highs, last_offset = records.flags, records.hash_low, records.hash_high, records.last_offset
     slots = table.size // _SLOT
     for row in range(count):
+        if row + _AHEAD < count:
+            _fetch(table, _home(lows[row + _AHEAD], slots) * _SLOT)
         found = np.int64(-1)
         if flags[row] & HAS_KEY:
             low, high = lows[row], highs[row]

@@ -256,6 +256,8 @@ class PartitionCheck:
         at = self.checkpoint
         if at is None or base > at.segment:
             return 0, 0, 0
+        if self._compaction.swap is not None and base == self._compaction.swap.base_offset:
+            return _EVERYTHING, 0, 0  # its log may have been exchanged before its indexes
         if base < at.segment:
             return _EVERYTHING, _EVERYTHING, _EVERYTHING
         return at.position, at.index_bytes, at.time_index_bytes
@@ -265,6 +267,8 @@ class PartitionCheck:
     def _check_segment(self, base: Offset, following: Offset | None) -> Iterator[Finding]:
         name, size = log_name(base), self.listing.segments[base]
         file = self._files.open(self.listing.path(name), writable=False)
+        if self._in_use and self._vouched(base)[0] == _EVERYTHING:
+            size = file.size()  # compaction may have exchanged it since
         self._segments += 1
         yield from self._check_start(name, base)
         _, index_bytes, time_bytes = self._vouched(base)
