@@ -132,11 +132,10 @@ def describe(names: Sequence[str], all_configs: bool, bootstrap: str, as_json: b
                     has_table = True
             if has_table:
                 behind = client.table(name)
-                rows.say(
-                    f"\ntable: {sum(row.rows for row in behind):,} rows, about; lag {sum(r.lag for r in behind):,}"
-                )
-                for row_ in behind if as_json else ():
-                    rows.row("table", {"topic": name, **row_._asdict(), "lag": row_.lag})
+                lag = sum(part.lag for part in behind)
+                rows.say(f"\ntable: lag {lag:,}, rows about {sum(part.rows for part in behind):,}")
+                for part in behind if as_json else ():
+                    rows.row("table", {"topic": name, **part._asdict(), "lag": part.lag})
     rows.finish()
 
 
