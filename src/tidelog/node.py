@@ -38,6 +38,7 @@ from tidelog.metadata.rows import (
 from tidelog.metadata.sqlite import SqliteStore
 from tidelog.metadata.store import MetadataStore, Put
 from tidelog.settings import Listener, NodeSettings
+from tidelog.storage.local.cleaner import Cleaner
 from tidelog.storage.local.store import LocalStore
 
 CLUSTER_ID = "cluster.id"
@@ -98,6 +99,7 @@ class Node:
             producer_ids=producer_ids,
             metadata=metadata,
         )
+        started.push_async_callback(self.broker.tables.close)
         self.broker.open_topics()
         for partition, producer_id, offset in self.broker.hanging_transactions():
             log.warning(
@@ -113,6 +115,10 @@ class Node:
         sessions = FetchSessions(self.broker.topic_name, config.number("max.incremental.fetch.session.cache.slots"))
         for listener in settings.listeners:
             self.listeners.append(await self._listen(server, listener, sessions))
+        if config.flag("log.cleaner.enable"):
+            threads = config.number("log.cleaner.threads")
+            cleaner = Cleaner(logs.files, logs.logs, config.cleaner_settings, threads=threads)
+            started.push_async_callback(cleaner.close)
         upkeep = asyncio.create_task(self._keep_up(logs))
         started.callback(upkeep.cancel)
 

@@ -30,6 +30,26 @@ class FlushPolicy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class CompactionSettings:
+    """How a compacted partition is compacted."""
+
+    delete_retention_ms: int = DAY_MS
+    min_lag_ms: int = 0
+    max_lag_ms: int = 2**63 - 1
+    min_dirty_ratio: float = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class CleanerSettings:
+    """What compaction may use, over all partitions."""
+
+    dedupe_buffer_bytes: int = 128 << 20
+    load_factor: float = 0.9
+    bytes_per_second: float = float("inf")
+    backoff_ms: int = 15_000
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """How one partition's log is kept."""
 
@@ -44,6 +64,7 @@ class LogSettings:
     flush_ms: int = 1000
     flush_messages: int = 10_000
     producer_id_expiration_ms: int = DAY_MS
+    compaction: CompactionSettings | None = None
 
     def __post_init__(self) -> None:
         problems = []

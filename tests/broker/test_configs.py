@@ -38,7 +38,7 @@ from tidelog.metadata.rows import ConfigRow
 from tidelog.metadata.sqlite import SqliteStore
 from tidelog.model import TimestampType
 from tidelog.records.compression import Codec
-from tidelog.settings import FlushPolicy, LogSettings
+from tidelog.settings import CleanerSettings, CompactionSettings, FlushPolicy, LogSettings
 
 HOUR_MS = 3_600_000
 SET, DELETE, APPEND, SUBTRACT = Operation
@@ -104,6 +104,7 @@ def test_kafkas_topic_configs_are_there_with_kafkas_defaults() -> None:
         "segment.jitter.ms": "0",
         "segment.ms": "604800000",
         "tidelog.flush": "acks",
+        "tidelog.table": "false",
         "unclean.leader.election.enable": "false",
     }
 
@@ -285,11 +286,26 @@ def test_the_configs_of_a_topic_amount_to(configs: dict[str, str], expected: dic
             {"index_interval_bytes": 0, "segment_index_bytes": 24},
         ),
         ({"retention.ms": "5", "retention.bytes": "6"}, {"retention_ms": 5, "retention_bytes": 6}),
-        ({"retention.ms": "5", "cleanup.policy": "compact"}, {"retention_ms": -1}),
+        (
+            {"retention.ms": "5", "cleanup.policy": "compact"},
+            {"retention_ms": -1, "compaction": CompactionSettings()},
+        ),
+        (
+            {
+                "cleanup.policy": "compact,delete",
+                "delete.retention.ms": "1",
+                "min.compaction.lag.ms": "2",
+                "min.cleanable.dirty.ratio": "0.25",
+            },
+            {"compaction": CompactionSettings(delete_retention_ms=1, min_lag_ms=2, min_dirty_ratio=0.25)},
+        ),
         ({"retention.bytes": "5", "cleanup.policy": ""}, {"retention_ms": -1, "retention_bytes": -1}),
         ({"max.message.bytes": "100"}, {"max_message_bytes": 100}),
         ({"max.compaction.lag.ms": "50"}, {}),
-        ({"max.compaction.lag.ms": "50", "cleanup.policy": "compact,delete"}, {"segment_ms": 50}),
+        (
+            {"max.compaction.lag.ms": "50", "cleanup.policy": "compact,delete"},
+            {"segment_ms": 50, "compaction": CompactionSettings(max_lag_ms=50)},
+        ),
         ({"tidelog.flush": "interval", "flush.ms": "0"}, {"flush": FlushPolicy.INTERVAL, "flush_ms": 1}),
     ],
 )
@@ -552,3 +568,17 @@ def test_a_broker_refuses(resource: str, edit: Edit, code: int, why: str, tmp_pa
         await store.close()
 
     asyncio.run(play())
+
+
+def test_the_cleaner_is_set_by_the_broker_and_while_it_runs() -> None:
+    config = brokers()
+    assert config.cleaner_settings() == CleanerSettings(bytes_per_second=1.7976931348623157e308)
+    altered = BrokerConfig(
+        {
+            "log.cleaner.backoff.ms": "7",
+            "log.cleaner.dedupe.buffer.size": "2097152",
+            "log.cleaner.io.buffer.load.factor": "0.5",
+            "log.cleaner.io.max.bytes.per.second": "5000",
+        }
+    )
+    assert altered.cleaner_settings() == CleanerSettings(2 << 20, 0.5, 5000.0, 7)

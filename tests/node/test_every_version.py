@@ -55,6 +55,8 @@ from tidelog.wire.generated import (
     offset_for_leader_epoch,
     produce,
     sync_group,
+    table_describe,
+    table_get,
     txn_offset_commit,
     write_txn_markers,
 )
@@ -245,6 +247,10 @@ REQUESTS: dict[int, Make] = {
     75: lambda v, t: describe_topic_partitions.DescribeTopicPartitionsRequest(
         [describe_topic_partitions.TopicRequest(TOPIC), describe_topic_partitions.TopicRequest("none")]
     ),
+    10000: lambda v, t: table_get.TableGetRequest(
+        TOPIC, -1, 1000, [table_get.TableGetPartition(0, [table_get.TableGetKey(b"key")])]
+    ),
+    10001: lambda v, t: table_describe.TableDescribeRequest([TOPIC, "none"]),
 }
 CASES = [(api, version) for api in OFFERED for version in range(api.min_version, api.max_version + 1)]
 

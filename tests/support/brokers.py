@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+import pytest
+
 T = TypeVar("T")
 
 _LISTENS = re.compile(r"^Tidelog listens on 127.0.0.1:([0-9]+)(?:, 127.0.0.1:([0-9]+))?, data in ", re.MULTILINE)
@@ -154,6 +156,25 @@ class BrokerProcess:
         self.end()
         if error is not None:
             error.add_note(f"The broker{' was dead; it' if died else ''} wrote:\n{self.log[-4000:]}")
+
+
+def hide_modules(directory: Path, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
+    """Processes that are started from here on do not find these modules, as if they were not installed."""
+    hidden = directory / "hidden"
+    hidden.mkdir()
+    (hidden / "sitecustomize.py").write_text(
+        "import sys\n"
+        "class Hide:\n"
+        "    @staticmethod\n"
+        "    def find_spec(name, path=None, target=None):\n"
+        f"        if name.split('.')[0] in {names!r}:\n"
+        "            raise ModuleNotFoundError(f'No module named {name!r}', name=name)\n"
+        "sys.meta_path.insert(0, Hide)\n"
+        "import importlib.util as util\n"
+        "found = util.find_spec\n"
+        f"util.find_spec = lambda name, package=None: None if name in {names!r} else found(name, package)\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", f"{hidden}:{os.environ.get('PYTHONPATH', '')}")
 
 
 def unique(prefix: str) -> str:

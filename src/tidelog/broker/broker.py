@@ -12,6 +12,7 @@ from tidelog.broker.configs import BrokerConfig
 from tidelog.broker.groups import Groups
 from tidelog.broker.partition import Partition
 from tidelog.broker.producer_ids import ProducerIds
+from tidelog.broker.tables import Tables
 from tidelog.broker.topics import Topic, Topics, UnknownTopic
 from tidelog.broker.transactions import Transactions
 from tidelog.errors import TidelogError
@@ -54,7 +55,9 @@ class Broker:
         self.producer_ids = producer_ids
         self.metadata = metadata
         self._partitions: dict[str, list[Partition | TidelogError]] = {}
+        self.tables = Tables(self, logs.directory)
         topics.listen(self)
+        topics.listen(self.tables)
 
     @property
     def node_id(self) -> int:
@@ -68,6 +71,7 @@ class Broker:
         """Open the logs of every topic there is. A partition that cannot be opened answers with its error."""
         for topic in self.topics:
             self._open(topic)
+        self.tables.open_topics(self.topics)
         for partition in self.topics.unknown(self.logs.partitions()):
             log.warning("data without a topic is left alone", partition=str(partition))
 

@@ -216,6 +216,9 @@ segment.ms long 604800000 1.. log.roll.ms,log.roll.hours*3600000
 tidelog.flush string acks acks|always|interval|os tidelog.flush
     When records are forced to the disk. "acks": before a producer with acks=all is answered. "always": before every
     producer is answered. "interval": every flush.ms or flush.messages, nobody waits. "os": when the system likes.
+tidelog.table boolean false -
+    Keep a table of the last value of each key beside the log, which is answered from without reading the topic. Needs
+    the extra "table".
 unclean.leader.election.enable boolean false - unclean.leader.election.enable
     Void on a single node, which elects no leaders.
 """
@@ -251,6 +254,19 @@ group.min.session.timeout.ms int 6000 1.. read-only
     The shortest session timeout that a member of the classic protocol may ask for.
 listeners string null - read-only
     The addresses that the broker listens on.
+log.cleaner.backoff.ms long 15000 1.. dynamic
+    How long the cleaner rests when there is nothing to compact.
+log.cleaner.dedupe.buffer.size long 134217728 1048576.. dynamic
+    The memory for the keys of a compaction, over all its threads: 24 bytes a key. Logs with more keys than fit take
+    several passes.
+log.cleaner.enable boolean true - read-only
+    Whether topics with cleanup.policy=compact are compacted.
+log.cleaner.io.buffer.load.factor double 0.9 0.1..0.99 dynamic
+    How full that memory may become. A fuller one holds more keys and finds them more slowly.
+log.cleaner.io.max.bytes.per.second double 1.7976931348623157e+308 1024.. dynamic
+    The most that compaction reads and writes in a second, over all its threads.
+log.cleaner.threads int 1 1.. read-only
+    How many logs are compacted at the same time.
 log.dirs string null - read-only
     The data directory.
 log.retention.check.interval.ms long 30000 1.. read-only

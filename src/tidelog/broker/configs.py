@@ -38,7 +38,8 @@ from tidelog.metadata.rows import ConfigRow
 from tidelog.metadata.store import Change, Delete, MetadataStore, Put
 from tidelog.model import TimestampType
 from tidelog.records.compression import Codec
-from tidelog.settings import UNLIMITED, FlushPolicy, LogSettings
+from tidelog.settings import UNLIMITED, CleanerSettings, CompactionSettings, FlushPolicy, LogSettings
+from tidelog.storage.table import INSTALL, is_installed
 
 T = TypeVar("T")
 
@@ -117,6 +118,7 @@ class TopicConfig:
     """What the configs of a topic amount to. Configs without a meaning on a single node are not in it."""
 
     compacted: bool
+    table: bool  # the last value of each key can be asked for
     expiring: bool  # retention deletes old segments
     compression: Codec | None  # None: as the producer sent it
     compression_level: int | None
@@ -155,6 +157,15 @@ class TopicConfig:
             flush_ms=min(max(1, self.flush_ms), _LONGEST_TIMER_MS),
             flush_messages=self.flush_messages,
             producer_id_expiration_ms=self.producer_id_expiration_ms,
+            compaction=self._compaction() if self.compacted else None,
+        )
+
+    def _compaction(self) -> CompactionSettings:
+        return CompactionSettings(
+            delete_retention_ms=self.delete_retention_ms,
+            min_lag_ms=self.min_compaction_lag_ms,
+            max_lag_ms=self.max_compaction_lag_ms,
+            min_dirty_ratio=self.min_cleanable_dirty_ratio,
         )
 
 
@@ -198,6 +209,19 @@ class BrokerConfig:
         value = self.value(name)
         assert isinstance(value, int), name
         return value
+
+    def cleaner_settings(self) -> CleanerSettings:
+        load_factor, bytes_per_second = (
+            self.value(f"log.cleaner.io.{name}") for name in ("buffer.load.factor", "max.bytes.per.second")
+        )
+        assert isinstance(load_factor, float)
+        assert isinstance(bytes_per_second, float)
+        return CleanerSettings(
+            dedupe_buffer_bytes=self.number("log.cleaner.dedupe.buffer.size"),
+            load_factor=load_factor,
+            bytes_per_second=bytes_per_second,
+            backoff_ms=self.number("log.cleaner.backoff.ms"),
+        )
 
     def flag(self, name: str) -> bool:
         return self.value(name) is True
@@ -360,6 +384,7 @@ def _topic_config(values: Mapping[str, Any], flush: FlushPolicy, producer_id_exp
     create_time = values["message.timestamp.type"] == "CreateTime"
     return TopicConfig(
         compacted="compact" in values["cleanup.policy"],
+        table=values["tidelog.table"],
         expiring="delete" in values["cleanup.policy"],
         compression=_codec(codec),
         compression_level=values.get(f"compression.{codec}.level"),
@@ -441,7 +466,10 @@ def edited(
             had, given = split(current[name] if name in current else inherited(name)), split(text)
             kept = had + given if operation == Operation.APPEND else tuple(item for item in had if item not in given)
             text = ",".join(dict.fromkeys(kept))
-        after[name] = rendered(definition.parse(text))
+        value = definition.parse(text)
+        if name == "tidelog.table" and value is True and not is_installed():
+            raise InvalidConfig(f"{name} cannot be true here: {INSTALL}")
+        after[name] = rendered(value)
     return after
 
 

@@ -23,6 +23,7 @@ from tidelog.records.batch import (
     WriteBuffer,
     iterate,
 )
+from tidelog.records.compaction import all_have_keys
 from tidelog.records.record import decode, recompressed
 from tidelog.storage.log import AbortedTransaction, Appended, PartitionLog, ReadResult
 
@@ -173,9 +174,11 @@ class Partition:
                     oldest = min(record.timestamp for record in decode(view))
                     if now_ms - oldest > config.message_timestamp_before_max_ms:
                         raise self._out_of_bounds(oldest, now_ms)
-            if config.compacted and any(record.key is None for record in decode(view)):
+            if config.compacted and not all_have_keys(view.view):
                 raise InvalidRecord(f"{self.name.topic} is compacted: every record needs a key")
-            if config.compression is not None and config.compression != header.codec_id:
+            if config.compression is None:
+                continue
+            if config.compression != header.codec_id:
                 anew.append(recompressed(view, config.compression, config.compression_level))
             else:
                 anew.append(bytearray(view.view))

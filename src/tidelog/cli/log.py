@@ -30,6 +30,7 @@ from tidelog.records.record import BatchBuilder, decode, read_marker
 from tidelog.settings import LogSettings
 from tidelog.storage.local.aborted import ABORTED_ENTRY_SIZE, ABORTED_INDEX, decode_aborted
 from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, decode_checkpoint
+from tidelog.storage.local.compaction import STATE, decode_state
 from tidelog.storage.local.files import Files, OsFiles
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
 from tidelog.storage.local.inspect import (
@@ -145,6 +146,8 @@ class _Dump:
                         self.index_file(listing.path(segment_name(base, suffix)), base, suffix)
         if listing.has_checkpoint and (self._indexes or not self.wants_details):
             self.checkpoint_file(listing.path(CHECKPOINT), producers=self._indexes)
+        if STATE in listing.others and (self._indexes or not self.wants_details):
+            self.compaction_file(listing.path(STATE))
 
     def log_file(self, path: str, base: Offset) -> None:
         """Its batches or records if they are wanted, else one row about all of it."""
@@ -276,6 +279,15 @@ class _Dump:
                 },
             )
 
+    def compaction_file(self, path: str) -> None:
+        file = self._files.open(path, writable=False)
+        state = decode_state(file.pread(file.size(), 0))
+        if state is None:
+            self._damage(path, 0, 0, "the checksum is wrong or the version unknown", file.size())
+            return
+        self._rows.say(f"{os.path.basename(path)}:")
+        self._rows.row("compaction", {"file": path, **{name: getattr(state, name) for name in state.__slots__}})
+
     def lock_file(self, path: str) -> None:
         content = self._files.open(path, writable=False).pread(200, 0).decode(errors="replace").strip()
         self._rows.row(
@@ -309,6 +321,8 @@ def _dump_file(dump: _Dump, path: str) -> None:
         return dump.lock_file(path)
     if name.startswith(CHECKPOINT):
         return dump.checkpoint_file(path, producers=True)
+    if name.startswith(STATE):
+        return dump.compaction_file(path)
     for suffix in (LOG, *INDEXES):
         stem, found, _ = name.partition(suffix)
         base = base_offset_of(stem + found, suffix)
@@ -316,7 +330,7 @@ def _dump_file(dump: _Dump, path: str) -> None:
             return dump.log_file(path, base) if suffix == LOG else dump.index_file(path, base, suffix)
     raise StorageUnavailable(
         f"{path} is not a file of a log; those are named like {segment_name(0, LOG)}, {INDEX}, {TIME_INDEX}, "
-        f"{ABORTED_INDEX}, {CHECKPOINT} or {LOCK}"
+        f"{ABORTED_INDEX}, {CHECKPOINT}, {STATE} or {LOCK}"
     )
 
 

@@ -203,6 +203,17 @@ def _shapes(*, full: bool) -> dict[str, Shape]:
             exact("time_index_bytes"),
             moment("created_ms", "segment created"),
         ],
+        "compaction": [
+            exact("clean_offset", "compacted up to offset"),
+            exact("compacted_to", "holes up to offset"),
+            Column(
+                "next tombstones go",
+                lambda fields: "" if fields["next_horizon_ms"] is None else show_time(fields["next_horizon_ms"]),
+            ),
+            Column(
+                "exchange", lambda fields: "" if fields["swap"] is None else " ".join(map(str, fields["swap"][2]))
+            ),
+        ],
         "producer": [
             exact("producer_id", "producer"),
             exact("epoch"),

@@ -1,19 +1,25 @@
 """`tidelog topic`: create, look at, change and delete topics."""
 
 import sys
-from collections.abc import Sequence
+from base64 import b64decode
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
 import click
 
 from tidelog.cli.cluster import START_HELP, broker_options, open_client, pairs, show, start_of
-from tidelog.cli.output import Column, Fields, Shape, count, exact, text
-from tidelog.client import EARLIEST, LATEST, BrokerError, Client, Start
+from tidelog.cli.output import Column, Fields, Shape, count, exact, show_bytes, text
+from tidelog.client import EARLIEST, LATEST, BrokerError, Client, Freshness, Start, TableValue
 from tidelog.client.admin import HIGH_WATERMARK
 from tidelog.errors import InvalidInput
 from tidelog.model import Offset, TopicPartition
 from tidelog.wire.error_codes import ErrorCode
 
+_KEY_FORMATS: dict[str, Callable[[str], bytes]] = {
+    "text": str.encode,
+    "hex": bytes.fromhex,
+    "base64": lambda text: b64decode(text, validate=True),
+}
 _yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 
 
@@ -109,7 +115,7 @@ def describe(names: Sequence[str], all_configs: bool, bootstrap: str, as_json: b
     rows = show(shapes, as_json=as_json)
     with open_client(bootstrap) as client:
         for name in names:
-            fields = _topic_fields(client, name)
+            fields, has_table = _topic_fields(client, name), False
             partitions = client.partitions(name)
             rows.say(f"{name}: {len(partitions)} partition{'s' * (len(partitions) != 1)}, id {fields['id']}\n")
             if as_json:
@@ -122,6 +128,102 @@ def describe(names: Sequence[str], all_configs: bool, bootstrap: str, as_json: b
                 if all_configs or as_json or not entry.is_default:
                     value = None if entry.sensitive else entry.value
                     rows.row("config", {"topic": name, "name": entry.name, "value": value, "source": entry.source})
+                if entry.name == "tidelog.table" and entry.value == "true":
+                    has_table = True
+            if has_table:
+                behind = client.table(name)
+                lag = sum(part.lag for part in behind)
+                rows.say(f"\ntable: lag {lag:,}, rows about {sum(part.rows for part in behind):,}")
+                for part in behind if as_json else ():
+                    rows.row("table", {"topic": name, **part._asdict(), "lag": part.lag})
+    rows.finish()
+
+
+@group.command("get")
+@click.argument("name", metavar="TOPIC")
+@click.argument("keys", nargs=-1, required=True, metavar="KEY...")
+@click.option("-p", "--partition", type=click.IntRange(min=0), help="[default: by the key, as Kafka does]")
+@click.option(
+    "--key-format",
+    type=click.Choice(list(_KEY_FORMATS)),
+    default="text",
+    show_default=True,
+    help="How KEY is written.",
+)
+@click.option("--latest", is_flag=True, help="Wait until the table knows everything that is in the topic now.")
+@click.option("--at-least", type=click.IntRange(min=0), metavar="OFFSET", help="Wait until it knows all before this.")
+@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=10.0, show_default=True, metavar="S")
+@broker_options
+@click.pass_context
+def get(
+    ctx: click.Context,
+    name: str,
+    keys: Sequence[str],
+    partition: int | None,
+    key_format: str,
+    latest: bool,
+    at_least: int | None,
+    timeout_s: float,
+    bootstrap: str,
+    as_json: bool,
+) -> None:
+    """Show the last value of keys, without reading the topic.
+
+    The topic needs a table: tidelog topic alter TOPIC --set tidelog.table=true. A single value goes to stdout as it
+    is; the exit status is 1 if a key is not there.
+    """
+    if latest and at_least is not None:
+        raise click.UsageError("Say --latest or --at-least, not both.")
+    try:
+        wanted = [_KEY_FORMATS[key_format](key) for key in keys]
+    except ValueError:
+        raise click.BadParameter(f"not {key_format}: {', '.join(keys)}", param_hint="KEY") from None
+    freshness: Freshness = "end" if latest else "any" if at_least is None else at_least
+    with open_client(bootstrap) as client:
+        found = client.get_many(
+            name, wanted, partition=partition, at_least=freshness, timeout_ms=round(timeout_s * 1000)
+        )
+    if len(found) == 1 and not as_json:
+        (one,) = found
+        if one.value is None:
+            click.echo(f"{name} has no such key (up to offset {one.applied_offset} of {_place(one)})", err=True)
+        else:
+            click.echo(f"offset {one.offset} of {_place(one)}, table at {one.applied_offset}", err=True)
+            sys.stdout.buffer.write(one.value)
+            if sys.stdout.isatty():
+                click.echo()
+    else:
+        shape: Shape = [
+            Column("key", lambda fields: show_bytes(fields["key"], full=False)),
+            exact("partition"),
+            Column("offset", lambda fields: str(fields["offset"]) if fields["found"] else "not there", right=True),
+            Column("value", lambda fields: show_bytes(fields["value"], full=False) if fields["found"] else ""),
+        ]
+        rows = show({"value": shape}, as_json=as_json)
+        for one in found:
+            rows.row("value", {**one._asdict(), "found": one.found})
+        rows.finish()
+    ctx.exit(0 if all(one.found for one in found) else 1)
+
+
+@group.command("table")
+@click.argument("name", metavar="TOPIC")
+@broker_options
+def table(name: str, bootstrap: str, as_json: bool) -> None:
+    """Show how far a topic's table is."""
+    shape: Shape = [
+        exact("partition"),
+        exact("applied_offset"),
+        exact("end_offset"),
+        count("lag"),
+        count("rows", "rows, about"),
+        count("size_bytes", "bytes, about"),
+        Column("error", lambda fields: fields["error"] or ""),
+    ]
+    rows = show({"table": shape}, as_json=as_json)
+    with open_client(bootstrap) as client:
+        for row in client.table(name):
+            rows.row("table", {"topic": name, **row._asdict(), "lag": row.lag})
     rows.finish()
 
 
@@ -228,6 +330,10 @@ def offsets_in_log(
         partition: min(max(offset, first[partition].offset), end[partition].offset)
         for partition, offset in client.start_offsets(partitions, start).items()
     }
+
+
+def _place(found: TableValue) -> str:
+    return f"{found.topic}-{found.partition}"
 
 
 def _topic_fields(client: Client, name: str) -> dict[str, object]:

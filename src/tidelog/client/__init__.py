@@ -6,6 +6,7 @@
     consumer, group, fetcher, offsets     records on their way out
     membership, assignor, coordinator     groups, by the classic protocol
     admin, group_admin                    topics, configs, groups: asked for and changed
+    tables                                the last values of keys
     cluster, connection                   brokers, who leads what, and how they are asked
     options, errors, deadline, content    values
 
@@ -39,6 +40,7 @@ from tidelog.client.group_admin import CommittedOffset, GroupDescription, GroupL
 from tidelog.client.offsets import EARLIEST, LATEST, OffsetAtTime, Start
 from tidelog.client.options import ClientOptions, FetchOptions, GroupOptions, ProducerOptions
 from tidelog.client.producer import Producer
+from tidelog.client.tables import Freshness, TableInfo, TableValue
 from tidelog.client.transaction_admin import (
     ProducerInPartition,
     TransactionAdmin,
@@ -68,6 +70,7 @@ __all__ = [
     "DeliveryFailed",
     "FetchOptions",
     "Fetched",
+    "Freshness",
     "GroupDescription",
     "GroupListing",
     "GroupMember",
@@ -84,6 +87,8 @@ __all__ = [
     "RecordStream",
     "RequestTimedOut",
     "Start",
+    "TableInfo",
+    "TableValue",
     "TopicInfo",
     "TransactionAdmin",
     "TransactionDescription",

@@ -22,6 +22,7 @@ from tidelog.client.options import (
     parse_bootstrap,
 )
 from tidelog.client.producer import Producer
+from tidelog.client.tables import Freshness, TableClient, TableInfo, TableValue
 from tidelog.client.transaction_admin import TransactionAdmin
 from tidelog.client.transactions import TransactionalProducer
 from tidelog.errors import InvalidInput
@@ -46,6 +47,7 @@ class AsyncClient:
         self.admin = Admin(self.cluster)
         self.groups = GroupAdmin(self.cluster)
         self.transactions = TransactionAdmin(self.cluster)
+        self._tables = TableClient(self.cluster)
         self._producer: Producer | None = None
         self._open: set[Producer | Source] = set()
 
@@ -134,6 +136,41 @@ class AsyncClient:
             return answer.base_offset
 
         return await self.cluster.retrying(attempt, repeatable=False)
+
+    # --- tables ---------------------------------------------------------------------------------------------------
+
+    async def get(
+        self,
+        topic: str,
+        key: Content,
+        *,
+        partition: int | None = None,
+        at_least: Freshness = "any",
+        timeout_ms: int | None = None,
+    ) -> TableValue:
+        """The last value of a key, from the topic's table (`tidelog.table=true`), without reading the topic.
+
+        `at_least="end"` waits until the table knows everything that is in the partition now, an offset until it knows
+        everything before that. The partition is the one where the key's records go, unless it is given.
+        """
+        (found,) = await self.get_many(topic, [key], partition=partition, at_least=at_least, timeout_ms=timeout_ms)
+        return found
+
+    async def get_many(
+        self,
+        topic: str,
+        keys: Sequence[Content],
+        *,
+        partition: int | None = None,
+        at_least: Freshness = "any",
+        timeout_ms: int | None = None,
+    ) -> list[TableValue]:
+        """The same for many keys, with one request to each broker; in the order of the keys."""
+        return await self._tables.get_many(topic, keys, partition=partition, at_least=at_least, timeout_ms=timeout_ms)
+
+    async def table(self, topic: str) -> list[TableInfo]:
+        """How far the topic's table is, by partition."""
+        return await self._tables.describe(topic)
 
     # --- consuming ------------------------------------------------------------------------------------------------
 

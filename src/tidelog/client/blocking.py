@@ -38,6 +38,7 @@ from tidelog.client.options import (
     parse_bootstrap,
 )
 from tidelog.client.producer import Producer, prepare
+from tidelog.client.tables import Freshness, TableInfo, TableValue
 from tidelog.client.transaction_admin import ProducerInPartition, TransactionDescription, TransactionListing
 from tidelog.client.transactions import OpenTransaction, TransactionalProducer
 from tidelog.model import Offset, TimestampMs, TopicPartition
@@ -403,6 +404,39 @@ class Client:
     def abort_in(self, producer: ProducerInPartition) -> None:
         """Write an abort marker into one partition, whatever the coordinator says: for what hangs."""
         self._thread.run(self._client.transactions.abort_in(producer))
+
+    # --- tables ---------------------------------------------------------------------------------------------------
+
+    def get(
+        self,
+        topic: str,
+        key: Content,
+        *,
+        partition: int | None = None,
+        at_least: Freshness = "any",
+        timeout_ms: int | None = None,
+    ) -> TableValue:
+        """The last value of a key, from the topic's table (`tidelog.table=true`); see `AsyncClient.get`."""
+        return self._thread.run(
+            self._client.get(topic, key, partition=partition, at_least=at_least, timeout_ms=timeout_ms)
+        )
+
+    def get_many(
+        self,
+        topic: str,
+        keys: Sequence[Content],
+        *,
+        partition: int | None = None,
+        at_least: Freshness = "any",
+        timeout_ms: int | None = None,
+    ) -> list[TableValue]:
+        return self._thread.run(
+            self._client.get_many(topic, keys, partition=partition, at_least=at_least, timeout_ms=timeout_ms)
+        )
+
+    def table(self, topic: str) -> list[TableInfo]:
+        """How far the topic's table is, by partition."""
+        return self._thread.run(self._client.table(topic))
 
     # --- consuming ------------------------------------------------------------------------------------------------
 

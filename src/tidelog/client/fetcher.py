@@ -229,7 +229,7 @@ def _visible(batches: list[BatchView], aborted: list[AbortedTransaction]) -> Ite
         while upcoming and upcoming[-1].first_offset <= header.last_offset:
             aborting.add(upcoming.pop().producer_id)
         if header.is_control:
-            if header.producer_id in aborting and read_marker(batch).type == ABORT_MARKER:
+            if header.producer_id in aborting and header.record_count and read_marker(batch).type == ABORT_MARKER:
                 aborting.discard(header.producer_id)
         elif not (header.is_transactional and header.producer_id in aborting):
             yield batch

@@ -183,6 +183,8 @@ def check_produced(header: BatchHeader) -> None:
         raise InvalidRecord("the batch holds no records")
     if header.attributes & ~KNOWN_ATTRIBUTES:
         raise InvalidRecord(f"unknown attribute bits in {header.attributes:#06x}")
+    if header.attributes & DELETE_HORIZON_BIT:
+        raise InvalidRecord("only compaction gives a batch a delete horizon")
     if header.producer_id >= 0:
         if header.producer_epoch < 0:
             raise InvalidRecord(f"producer id {header.producer_id} without a producer epoch")

@@ -116,6 +116,22 @@ def decode_columns(
     )
 
 
+def latest_rows(
+    buffer: ReadBuffer, start_offset: Offset
+) -> tuple[list[bytes], list[bytes | None], list[Offset], list[TimestampMs]]:
+    """Keys, values, offsets and timestamps (ms) of the last record of each key; those without a key are left out."""
+    chunks = list(decode_columns(buffer, columns=("key", "value", "offset", "timestamp"), start_offset=start_offset))
+    if not chunks:
+        return [], [], [], []
+    table = pa.Table.from_batches(chunks)
+    keys = table["key"].to_pylist()
+    last = dict(zip(keys, range(len(keys)), strict=True))
+    last.pop(None, None)
+    rows = table.select(["value", "offset", "timestamp"]).take(pa.array(last.values(), pa.int64()))
+    timestamps = rows["timestamp"].cast(pa.int64()).to_numpy() // 1000
+    return list(last), rows["value"].to_pylist(), rows["offset"].to_pylist(), timestamps.tolist()
+
+
 def _decode(
     view: memoryview,
     fields: pa.Schema,

@@ -142,11 +142,11 @@ def _compiled(function: _Function, *, forceinline: bool = False) -> _Function:
         return cast("_Function", numba.njit(nogil=True, forceinline=forceinline)(function))
 
 
-def _kernel(function: _Function) -> _Function:
+def kernel(function: _Function) -> _Function:
     return _compiled(function)
 
 
-def _inlined(function: _Function) -> _Function:
+def inlined(function: _Function) -> _Function:
     """For the lines that run several times a record: left to itself LLVM calls some of them, at half the speed."""
     return _compiled(function, forceinline=True)
 
@@ -163,18 +163,18 @@ def _memcpy(_: Typed, target: Typed, target_at: Typed, source: Typed, source_at:
 
 
 # `memcpy` between byte arrays: seven times as fast as what numba makes of an assignment of slices.
-_copy = cast("Callable[[Array, int, Array, int, int], None]", intrinsic(_memcpy))
+copy_bytes = cast("Callable[[Array, int, Array, int, int], None]", intrinsic(_memcpy))
 
 
-@_inlined
-def _big_endian(data: Array, position: int, size: int) -> Typed:
+@inlined
+def big_endian(data: Array, position: int, size: int) -> Typed:
     value = np.int64(np.int8(data[position]))
     for i in range(1, size):
         value = value << 8 | np.int64(data[position + i])
     return value
 
 
-@_kernel
+@kernel
 def walk(
     source: Array,
     position: int,
@@ -194,15 +194,15 @@ def walk(
             return batches, position, TRUNCATED
         if np.int8(source[position + 16]) != MAGIC:
             return batches, position, BAD_MAGIC
-        length = _big_endian(source, position + 8, 4)
+        length = big_endian(source, position + 8, 4)
         if length < MIN_LENGTH:
             return batches, position, BAD_LENGTH
         if length + LENGTH_END > available:
             return batches, position, TRUNCATED
-        base_offset = _big_endian(source, position, 8)
-        attributes = _big_endian(source, position + 21, 2)
-        last_offset_delta = _big_endian(source, position + 23, 4)
-        count = _big_endian(source, position + 57, 4)
+        base_offset = big_endian(source, position, 8)
+        attributes = big_endian(source, position + 21, 2)
+        last_offset_delta = big_endian(source, position + 23, 4)
+        count = big_endian(source, position + 57, 4)
         if last_offset_delta < 0 or not 0 <= count <= last_offset_delta + 1:
             return batches, position, BAD_COUNT
         if attributes & COMPRESSION_MASK > HIGHEST_CODEC:
@@ -225,18 +225,18 @@ def walk(
         batch.end = position
         batch.base_offset = base_offset
         batch.last_offset_delta = last_offset_delta
-        batch.base_timestamp = _big_endian(source, batch.position + 27, 8)
-        batch.max_timestamp = _big_endian(source, batch.position + 35, 8)
+        batch.base_timestamp = big_endian(source, batch.position + 27, 8)
+        batch.max_timestamp = big_endian(source, batch.position + 35, 8)
         batch.count = count
-        batch.crc = np.uint32(_big_endian(source, batch.position + 17, 4))
+        batch.crc = np.uint32(big_endian(source, batch.position + 17, 4))
         batch.attributes = np.uint16(attributes)
         batch.wanted = wanted
         batches += 1
     return batches, position, OK
 
 
-@_inlined
-def _varint(data: Array, position: int, end: int) -> tuple[Typed, Typed]:
+@inlined
+def read_varint(data: Array, position: int, end: int) -> tuple[Typed, Typed]:
     """The zig-zag varint at `position` and the position behind it, or -1 if it is not whole before `end`. It is not
     returned from inside the loop because numba makes code of a third of the speed of that."""
     if position >= end:
@@ -257,7 +257,7 @@ def _varint(data: Array, position: int, end: int) -> tuple[Typed, Typed]:
     return np.int64(value >> np.uint64(1)) ^ -np.int64(value & np.uint64(1)), np.int64(position)
 
 
-@_kernel
+@kernel
 def _is_utf8(data: Array, position: int, end: int) -> bool:
     """As strict as Python: no surrogates, nothing overlong, nothing above U+10FFFF."""
     while position < end:
@@ -291,29 +291,29 @@ def _is_utf8(data: Array, position: int, end: int) -> bool:
     return True
 
 
-@_inlined
+@inlined
 def _put(column: BinaryOut, row: int, used: int, source: Array, position: int, length: int) -> int:
     """Write one field (-1: null) as `row` of a column whose data has `used` bytes; returns the bytes used now."""
     if length < 0:
         column.validity[row >> 3] &= np.uint8(~(1 << (row & 7)))
     else:
-        _copy(column.data, used, source, position, length)
+        copy_bytes(column.data, used, source, position, length)
         used += length
     column.offsets[row + 1] = used
     return used
 
 
-@_inlined
+@inlined
 def _has_room(column: BinaryOut, row: int, used: int, length: int) -> bool:
     return row + 1 < column.offsets.size and used + length <= column.data.size
 
 
-@_inlined
+@inlined
 def _refused(batch: int, status: int) -> Decoded:
     return Decoded(0, 0, 0, 0, batch, status)
 
 
-@_kernel
+@kernel
 def decode_records(source: Array, plan: Array, start_offset: int, end_offset: int, out: ColumnsOut) -> Decoded:
     """Every record of the planned batches within the range of offsets, as columns.
 
@@ -334,32 +334,32 @@ def decode_records(source: Array, plan: Array, start_offset: int, end_offset: in
         timestamp = batch.max_timestamp
         last_delta = -1
         for _ in range(batch.count):
-            length, position = _varint(source, position, end)
+            length, position = read_varint(source, position, end)
             if position < 0:
                 return _refused(index, BAD_VARINT)
             if length < 0 or length > end - position:
                 return _refused(index, BAD_RECORD_LENGTH)
             record_end = position + length
-            timestamp_delta, position = _varint(source, position + 1, record_end)
+            timestamp_delta, position = read_varint(source, position + 1, record_end)
             if position < 0:
                 return _refused(index, BAD_VARINT)
-            offset_delta, position = _varint(source, position, record_end)
+            offset_delta, position = read_varint(source, position, record_end)
             if position < 0:
                 return _refused(index, BAD_VARINT)
             if offset_delta <= last_delta or offset_delta > last_offset_delta:
                 return _refused(index, BAD_OFFSET_DELTA)
             last_delta = offset_delta
-            key_length, key_at = _varint(source, position, record_end)
+            key_length, key_at = read_varint(source, position, record_end)
             if key_at < 0:
                 return _refused(index, BAD_VARINT)
             if key_length < -1 or key_length > record_end - key_at:
                 return _refused(index, BAD_FIELD)
-            value_length, value_at = _varint(source, key_at + max(key_length, 0), record_end)
+            value_length, value_at = read_varint(source, key_at + max(key_length, 0), record_end)
             if value_at < 0:
                 return _refused(index, BAD_VARINT)
             if value_length < -1 or value_length > record_end - value_at:
                 return _refused(index, BAD_FIELD)
-            header_count, position = _varint(source, value_at + max(value_length, 0), record_end)
+            header_count, position = read_varint(source, value_at + max(value_length, 0), record_end)
             if position < 0:
                 return _refused(index, BAD_VARINT)
             offset = base_offset + offset_delta
@@ -368,14 +368,14 @@ def decode_records(source: Array, plan: Array, start_offset: int, end_offset: in
                 if header_count < 0 or header_count > (record_end - position) >> 1:
                     return _refused(index, BAD_HEADERS)
                 for _ in range(header_count):
-                    name_length, name_at = _varint(source, position, record_end)
+                    name_length, name_at = read_varint(source, position, record_end)
                     if name_at < 0:
                         return _refused(index, BAD_VARINT)
                     if name_length < 0 or name_length > record_end - name_at:
                         return _refused(index, BAD_FIELD)
                     if not _is_utf8(source, name_at, name_at + name_length):
                         return _refused(index, BAD_UTF8)
-                    content_length, content_at = _varint(source, name_at + name_length, record_end)
+                    content_length, content_at = read_varint(source, name_at + name_length, record_end)
                     if content_at < 0:
                         return _refused(index, BAD_VARINT)
                     if content_length < -1 or content_length > record_end - content_at:
@@ -422,8 +422,8 @@ def decode_records(source: Array, plan: Array, start_offset: int, end_offset: in
     return Decoded(row, headers, header_key_used, header_value_used, -1, OK)
 
 
-@_inlined
-def _varint_size(value: int) -> int:
+@inlined
+def varint_size(value: int) -> int:
     bits = np.uint64(value << 1 ^ value >> 63)
     size = 1
     while bits > np.uint64(0x7F):
@@ -432,8 +432,8 @@ def _varint_size(value: int) -> int:
     return size
 
 
-@_inlined
-def _put_varint(out: Array, position: int, value: int) -> int:
+@inlined
+def put_varint(out: Array, position: int, value: int) -> int:
     bits = np.uint64(value << 1 ^ value >> 63)
     while bits > np.uint64(0x7F):
         out[position] = np.uint8(bits & np.uint64(0x7F) | np.uint64(0x80))
@@ -443,16 +443,16 @@ def _put_varint(out: Array, position: int, value: int) -> int:
     return position + 1
 
 
-@_inlined
+@inlined
 def _put_field(out: Array, position: int, data: Array, start: int, length: int) -> Typed:
-    position = _put_varint(out, position, length)
+    position = put_varint(out, position, length)
     if length > 0:
-        _copy(out, position, data, start, length)
+        copy_bytes(out, position, data, start, length)
         position += length
     return position
 
 
-@_kernel
+@kernel
 def encode_records(
     columns: ColumnsIn, rows: Array, first: int, max_records: int, out: Array
 ) -> tuple[int, int, int, int]:
@@ -470,25 +470,25 @@ def encode_records(
         row = rows[index]
         timestamp, key_length, value_length = timestamps[row], key_lengths[row], value_lengths[row]
         header_start, header_count = header_starts[row], header_counts[row]
-        size = 1 + _varint_size(timestamp - base_timestamp) + _varint_size(count) + _varint_size(header_count)
-        size += _varint_size(key_length) + max(key_length, 0) + _varint_size(value_length) + max(value_length, 0)
+        size = 1 + varint_size(timestamp - base_timestamp) + varint_size(count) + varint_size(header_count)
+        size += varint_size(key_length) + max(key_length, 0) + varint_size(value_length) + max(value_length, 0)
         for header in range(header_start, header_start + header_count):
             name_length, content_length = name_lengths[header], content_lengths[header]
             if name_length < 0:
                 return count, used, max_timestamp, HEADER_WITHOUT_KEY
-            size += _varint_size(name_length) + name_length
-            size += _varint_size(content_length) + max(content_length, 0)
-        if used + _varint_size(size) + size > out.size:
+            size += varint_size(name_length) + name_length
+            size += varint_size(content_length) + max(content_length, 0)
+        if used + varint_size(size) + size > out.size:
             if count == 0:
                 return count, used, max_timestamp, RECORD_TOO_LARGE
             break
-        used = _put_varint(out, used, size)
+        used = put_varint(out, used, size)
         out[used] = 0  # attributes, unused
-        used = _put_varint(out, used + 1, timestamp - base_timestamp)
-        used = _put_varint(out, used, count)
+        used = put_varint(out, used + 1, timestamp - base_timestamp)
+        used = put_varint(out, used, count)
         used = _put_field(out, used, key_data, key_starts[row], key_length)
         used = _put_field(out, used, value_data, value_starts[row], value_length)
-        used = _put_varint(out, used, header_count)
+        used = put_varint(out, used, header_count)
         for header in range(header_start, header_start + header_count):
             used = _put_field(out, used, name_data, name_starts[header], name_lengths[header])
             used = _put_field(out, used, content_data, content_starts[header], content_lengths[header])
@@ -501,7 +501,7 @@ _WORD = np.uint64(0xFFFF_FFFF)
 _MURMUR = np.uint64(0x5BD1_E995)
 
 
-@_inlined
+@inlined
 def _murmur2(data: Array, start: int, length: int) -> Typed:
     """The Java client's hash of a key, as an unsigned number; 64-bit arithmetic cut to 32 bits at each product."""
     value = np.uint64(0x9747_B28C) ^ np.uint64(length)
@@ -526,7 +526,7 @@ def _murmur2(data: Array, start: int, length: int) -> Typed:
     return value ^ value >> np.uint64(15)
 
 
-@_kernel
+@kernel
 def murmur2_partitions(keys: BinaryIn, partition_count: int, out: Array) -> None:
     for row in range(out.size):
         if keys.lengths[row] < 0:

@@ -109,18 +109,8 @@ class BatchBuilder:
             self._base_timestamp = self._max_timestamp = timestamp
         elif timestamp > self._max_timestamp:
             self._max_timestamp = timestamp
-        body = bytearray(1)  # attributes, unused
-        _put_varint(body, timestamp - self._base_timestamp)
-        _put_varint(body, count)
-        _put_bytes(body, key)
-        _put_bytes(body, value)
-        _put_varint(body, len(headers))
-        for name, content in headers:
-            _put_bytes(body, name.encode())
-            _put_bytes(body, content)
-        records = self._records
-        _put_varint(records, len(body))
-        records += body
+        record = Record(count, timestamp, key, value, headers)
+        encode_record(self._records, record, timestamp - self._base_timestamp, count)
         self._count = count + 1
 
     def build(self) -> bytearray:
@@ -140,6 +130,21 @@ class BatchBuilder:
             base_offset=self._base_offset,
             leader_epoch=self._leader_epoch,
         )
+
+
+def encode_record(out: bytearray, record: Record, timestamp_delta: int, offset_delta: int) -> None:
+    """Add one record to the payload of a batch."""
+    body = bytearray(1)  # attributes, unused
+    _put_varint(body, timestamp_delta)
+    _put_varint(body, offset_delta)
+    _put_bytes(body, record.key)
+    _put_bytes(body, record.value)
+    _put_varint(body, len(record.headers))
+    for name, content in record.headers:
+        _put_bytes(body, name.encode())
+        _put_bytes(body, content)
+    _put_varint(out, len(body))
+    out += body
 
 
 def build_batch(

@@ -1,6 +1,7 @@
 """Listens for Kafka clients and keeps their connections within bounds.
 
-`OFFERED` is what ApiVersions advertises: the APIs with a handler, at Kafka 4.2's ranges. A handler's module is
+`OFFERED` is what ApiVersions advertises: the APIs with a handler, at Kafka 4.2's ranges, and from 10000 on Tidelog's
+own (docs/adr/0005), which other clients pass over. A handler's module is
 imported with its first request, so that starting does not wait for what nobody asked for yet.
 """
 
@@ -66,6 +67,8 @@ MODULES: dict[int, str] = {
     75: "describe_topic_partitions",
     10002: "decide_transactions",
     10003: "describe_decision",
+    10000: "table_get",
+    10001: "table_describe",
 }
 OFFERED: tuple[Api, ...] = tuple(APIS[key] for key in MODULES)
 

@@ -6,7 +6,7 @@ separate step (`begin_flush` .. `end_flush`) that the commit (`commit.py`) runs 
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import wait
 from typing import Any, NamedTuple, Protocol
 
@@ -34,6 +34,7 @@ from tidelog.records.batch import (
 from tidelog.records.record import ABORT_MARKER, COMMIT_MARKER, build_marker, read_marker
 from tidelog.settings import UNLIMITED, FlushPolicy, LogSettings
 from tidelog.storage.local.checkpoint import Checkpoint, write_checkpoint
+from tidelog.storage.local.compaction import LogCompaction
 from tidelog.storage.local.files import File, Files, storage_error
 from tidelog.storage.local.flush import FlushJob, Range
 from tidelog.storage.local.handles import HandlePool
@@ -159,6 +160,7 @@ class LocalLog:
         self._checkpoint = recovered.checkpoint
         self._durable = min(recovered.checkpoint.offset, self._end)
         self._tail = Tail(shared.tails)
+        self.compaction = LogCompaction(self, self._files, recovered.compaction)
         self._unsynced: list[tuple[Segment, int]] = self._since_checkpoint()
         self._names_changed = not recovered.report.clean
         self._messages_unflushed = 0
@@ -505,6 +507,7 @@ class LocalLog:
         if offset <= self._start:
             return self._start
         self._finish_flush()
+        self.compaction.settle()
         if offset == self._end and self._active.size:
             self._roll(self._active.created_ms)
         before, self._start = self._start, offset
@@ -527,10 +530,13 @@ class LocalLog:
         if offset == self._end:
             return offset
         self._finish_flush()
+        self.compaction.settle()
         number = bisect_right(self._bases, offset) - 1
         target: Segment = self._active if offset >= self._active.base_offset else self._sealed[number]
         position = target.locate(offset)
-        end = min(offset, self._base_offset_at(target, position))
+        end = offset  # inside a hole that compaction left, or at it
+        if position < target.size:
+            end = min(offset, self._base_offset_at(target, position))
         start = min(self._start, end)  # the start may stand inside the batch that goes
         self._producers.cut(end)
         # What the checkpoint vouches for is cut: it must not be believed from here on.
@@ -547,6 +553,7 @@ class LocalLog:
             )
         kept = self._sealed if target is self._active else self._sealed[:number]
         try:
+            self.compaction.cut(end)
             for segment in reversed(self._segments()):  # newest first, so that a crash in between leaves no gap
                 if segment is target:
                     break
@@ -586,11 +593,13 @@ class LocalLog:
         if settings.retention_bytes != UNLIMITED:
             excess = sum(segment.size for segment in self._segments()) - settings.retention_bytes
         oldest_ms = now_ms - settings.retention_ms if settings.retention_ms != UNLIMITED else None
-        for segment in self._segments():
+        for number, segment in enumerate(self._segments(), 1):
+            if segment.size == 0 and segment is not self._active:
+                continue  # compaction left nothing of it: it goes with the next one, and the log's start with it
             too_old = oldest_ms is not None and 0 <= segment.max_timestamp < oldest_ms
             if segment.size == 0 or not (too_old or excess >= segment.size):
                 break
-            expired += 1
+            expired = number
             excess -= segment.size
         if expired > len(self._sealed):
             self._roll(now_ms)
@@ -598,6 +607,25 @@ class LocalLog:
             self.delete_before(self._sealed[expired - 1].end_offset)
         self._producers.expire(now_ms - settings.producer_id_expiration_ms)
         return expired
+
+    # Compacting
+
+    def durable_segments(self) -> list[SealedSegment]:
+        """The sealed segments that the checkpoint vouches for: what compaction may replace."""
+        return [segment for segment in self._sealed if segment.base_offset < self._checkpoint.segment]
+
+    def replace_segments(self, replaced: Sequence[Offset], size: int, spec: IndexSpec) -> None:
+        """Read from the new log file that stands in the place of the first of these segments; the others go. Readers
+        that hold ranges of the old files keep them. Raises OSError."""
+        first = self._bases.index(replaced[0])
+        old = self._sealed[first : first + len(replaced)]
+        new = SealedSegment(self._files, self._pool, self.directory, replaced[0], size, old[-1].end_offset, spec)
+        self._sealed[first : first + len(old)] = [new]
+        self._bases[first : first + len(old)] = [new.base_offset]
+        self._tail.drop_before(new.end_offset)
+        self._pool.forget(old[0])
+        for segment in old[1:]:
+            segment.remove()
 
     def _remove_sealed_before(self, offset: Offset) -> None:
         """Oldest first, so that a crash in between leaves no gap."""
@@ -703,6 +731,7 @@ class LocalLog:
 
     def abandon(self) -> None:
         """Let go of the files without another word to the disk."""
+        self.compaction.stop()
         self._closed = self._blocked = True
         for segment in self._segments():
             self._pool.forget(segment)

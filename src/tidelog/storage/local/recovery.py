@@ -11,6 +11,7 @@ from itertools import pairwise
 from tidelog.model import Offset, TimestampMs
 from tidelog.storage.local.aborted import ABORTED_INDEX, AbortedIndex, is_commit, read_aborted
 from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint, write_checkpoint
+from tidelog.storage.local.compaction import STATE, CompactionState, finish_swap, is_cleaned, read_state
 from tidelog.storage.local.files import TEMPORARY, Entry, Files, write_durably
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.producers import Producers
@@ -64,6 +65,7 @@ class Recovered:
     producers: Producers
     checkpoint: Checkpoint
     report: RecoveryReport
+    compaction: CompactionState
 
 
 class Recovery:
@@ -77,9 +79,12 @@ class Recovery:
         self._now_ms = now_ms
         self._report = RecoveryReport()
         self._aborted_is_wrong = False
+        self._compaction = CompactionState()
 
     def run(self) -> Recovered:
         entries = self._files.list(self._directory, sizes=LOG)
+        if any(entry.name == STATE for entry in entries) and self._finish_compaction(entries):
+            entries = self._files.list(self._directory, sizes=LOG)
         names = {entry.name for entry in entries}
         known = self._checkpoint(names)
         checkpoint = known or Checkpoint(created_ms=self._now_ms)
@@ -109,7 +114,28 @@ class Recovery:
         active = self._scan(to_scan, sizes, checkpoint, producers, sealed, gaps_are_legal=gaps_are_legal)
         self._check_aborted(sealed, active, names, producers)
         start_offset = max(checkpoint.start_offset, sealed[0].base_offset if sealed else active.base_offset)
-        return Recovered(min(start_offset, active.end_offset), sealed, active, producers, checkpoint, self._report)
+        return Recovered(
+            min(start_offset, active.end_offset),
+            sealed,
+            active,
+            producers,
+            checkpoint,
+            self._report,
+            self._compaction.cut(active.end_offset),
+        )
+
+    def _finish_compaction(self, entries: list[Entry]) -> bool:
+        """Learn what was compacted; True if an exchange of segments had to be brought to its end."""
+        state = read_state(self._files, self._directory)
+        if state is None:
+            self._report.lost.append(f"{STATE}: damaged; the log will be compacted from its start again")
+            return False
+        self._compaction = state
+        if state.swap is None:
+            return False
+        sizes = {entry.name: entry.size for entry in entries if entry.name.endswith(LOG)}
+        self._compaction = finish_swap(self._files, self._directory, state, sizes)
+        return True
 
     def _checkpoint(self, names: set[str]) -> Checkpoint | None:
         if CHECKPOINT not in names:
@@ -126,7 +152,7 @@ class Recovery:
             base = base_offset_of(entry.name, LOG)
             if base is not None:
                 sizes[base] = entry.size or 0
-            elif entry.name.endswith(TEMPORARY):
+            elif entry.name.endswith(TEMPORARY) or is_cleaned(entry.name):
                 self._remove(entry.name)
         for entry in entries:
             for suffix in INDEXES:
@@ -157,7 +183,8 @@ class Recovery:
             transactions=checkpoint.transactions,
         )
         write_checkpoint(self._files, self._directory, checkpoint)
-        return Recovered(base, [], active, checkpoint.known_producers(), checkpoint, self._report)
+        producers = checkpoint.known_producers()
+        return Recovered(base, [], active, producers, checkpoint, self._report, self._compaction.cut(base))
 
     def _scan(
         self,
@@ -179,7 +206,9 @@ class Recovery:
             damage = self._extend(active, sizes[base], producers)
             following = bases[number + 1 :]
             if damage is None and following and following[0] != active.end_offset:
-                if following[0] < active.end_offset or not gaps_are_legal:
+                if active.end_offset < following[0] <= self._compaction.compacted_to:
+                    active.end_offset = following[0]  # compaction took out what stood between them
+                elif following[0] < active.end_offset or not gaps_are_legal:
                     damage = Damage(active.size, f"the next segment starts at offset {following[0]}")
                 else:
                     self._report.lost.append(f"offsets {active.end_offset} to {following[0] - 1} are missing")

@@ -20,6 +20,7 @@ from tidelog.records.batch import BatchView
 from tidelog.settings import LogSettings
 from tidelog.storage.local.aborted import AbortedIndex, Transactions
 from tidelog.storage.local.checkpoint import Checkpoint, write_checkpoint
+from tidelog.storage.local.compaction import finish_swap, read_state
 from tidelog.storage.local.files import File, Files, storage_error, write_whole
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
 from tidelog.storage.local.inspect import PartitionFiles, log_name, walk_segment
@@ -76,6 +77,10 @@ class Repair:
         self._directory = directory
         settings = LogSettings()
         self._spec = IndexSpec(settings.index_interval_bytes, settings.segment_index_bytes)
+        state = read_state(files, directory)
+        if state is not None and state.swap is not None:  # decided already; what is repaired is what comes of it
+            sizes = {entry.name: entry.size for entry in files.list(directory, sizes=LOG)}
+            finish_swap(files, directory, state, sizes)
         check = PartitionCheck(files, directory, compacted=compacted, deep=deep)
         self._findings = list(check)
         self._listing: PartitionFiles = check.listing

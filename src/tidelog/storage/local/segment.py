@@ -379,15 +379,26 @@ class SegmentIndexes:
 
     def add(self, header: BatchHeader, last_offset: Offset, position: int, spec: IndexSpec) -> None:
         """Take a batch into account that stands at `position`."""
-        if header.max_timestamp > self.max_timestamp:
-            self.max_timestamp = header.max_timestamp
+        self.note(header.max_timestamp, last_offset, position, header.length + LENGTH_END, spec)
+
+    def note(
+        self, max_timestamp: TimestampMs, last_offset: Offset, position: int, size: int, spec: IndexSpec
+    ) -> None:
+        """The same from its numbers; `size` may count batches behind it that nobody will look for by the index."""
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp = max_timestamp
             self.max_timestamp_offset = last_offset
         if self._bytes_since_entry > spec.interval_bytes:
             self.offsets.append(last_offset - self._base_offset, position)
             self.times.append(self.max_timestamp, self.max_timestamp_offset - self._base_offset)
             self._bytes_since_entry = 0
             self._look_for_room(spec.max_bytes)
-        self._bytes_since_entry += header.length + LENGTH_END
+        self._bytes_since_entry += size
+
+    def widen(self, max_timestamp: TimestampMs, last_offset: Offset) -> None:
+        """The timestamp of a batch that `note` has counted already."""
+        if max_timestamp > self.max_timestamp:
+            self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
 
     def close(self) -> None:
         """Let the time index end with the largest timestamp, which is where readers look for it."""

@@ -107,6 +107,14 @@ class LocalStore:
                 failures[partition] = error
         return failures
 
+    def logs(self) -> list[LocalLog]:
+        """Those that are open."""
+        return list(self._logs.values())
+
+    @property
+    def files(self) -> Files:
+        return self._files
+
     async def close(self) -> dict[TopicPartition, TidelogError]:
         """Make everything durable and let go. What failed, by partition."""
         if self._group is not None:

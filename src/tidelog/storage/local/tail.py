@@ -98,6 +98,11 @@ class Tail:
             self._first = 0
         return size
 
+    def drop_before(self, offset: Offset) -> None:
+        """What begins before `offset` is not the newest any more: compaction may have changed it."""
+        while self._first < len(self._views) and self._base_offsets[self._first] < offset:
+            self._cache.cleared(self.drop_oldest())
+
     def clear(self) -> None:
         self._cache.cleared(sum(map(len, self._views)))
         self._views, self._base_offsets, self._first = [], [], 0

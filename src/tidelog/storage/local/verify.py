@@ -14,8 +14,8 @@ What is checked, and what counts as an error:
 The checkpoint says what must be right. Behind it, an index that is missing or wrong is only a note, because opening
 the log makes it anew, and a torn tail is only a note while somebody holds the directory's lock and may be writing it.
 
-A hole in the offsets is an error unless the log was compacted. Whether it was is for the caller to say (`compacted`);
-otherwise a batch that has fewer records than offsets gives it away.
+A hole in the offsets is an error unless the log was compacted there. The state file of the compaction says how far it
+came; the caller can say it of all of the log (`compacted`); a batch with fewer records than offsets gives it away.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -29,6 +29,7 @@ from tidelog.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, BatchHeader, B
 from tidelog.records.record import decode
 from tidelog.storage.local.aborted import ABORTED_ENTRY_SIZE, ABORTED_INDEX, Transactions, decode_aborted
 from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
+from tidelog.storage.local.compaction import STATE, CompactionState, cleaned_name, is_cleaned, read_state
 from tidelog.storage.local.files import TEMPORARY, Files, storage_error
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
 from tidelog.storage.local.inspect import (
@@ -44,7 +45,7 @@ from tidelog.storage.local.inspect import (
     with_next,
 )
 from tidelog.storage.local.recovery import CUT, UNREACHABLE
-from tidelog.storage.local.segment import INDEX, TIME_INDEX, segment_name
+from tidelog.storage.local.segment import INDEX, LOG, TIME_INDEX, segment_name
 from tidelog.storage.log import AbortedTransaction
 
 _EVERYTHING = 1 << 62
@@ -64,6 +65,7 @@ class Kind(StrEnum):
     EPOCH = "epoch"
     INDEX = "index"
     CHECKPOINT = "checkpoint"
+    COMPACTION = "compaction"  # an exchange of segments that opening finishes
     LEFTOVER = "leftover"  # removed when the log is opened
     SET_ASIDE = "set-aside"  # data that a recovery or a repair took out of the log
     UNKNOWN_FILE = "unknown-file"
@@ -118,6 +120,7 @@ class PartitionCheck:
         self._in_use = in_use
         self._deep = deep
         self._compacted = compacted
+        self._compaction = CompactionState()
         self._progress = progress
         self._remembered: dict[Offset, tuple[ProducerId, int, int, Offset]] = {}
         self._gaps: list[_Gap] = []
@@ -142,6 +145,7 @@ class PartitionCheck:
         self.listing = list_partition(self._files, self._directory)
         yield from unreadable
         yield from self._check_checkpoint()
+        yield from self._check_compaction()
         for base, following in with_next(self.listing.segments):
             try:
                 yield from self._check_segment(base, following)
@@ -207,6 +211,22 @@ class PartitionCheck:
                         batch.last_offset,
                     )
 
+    def _check_compaction(self) -> Iterator[Finding]:
+        if STATE not in self.listing.others:
+            return
+        state = read_state(self._files, self._directory)
+        if state is None:
+            yield self._note(Kind.COMPACTION, STATE, "damaged; compaction will begin at the log's start again")
+            self._compacted = True
+            return
+        self._compaction = state
+        if state.swap is not None and not self._in_use:
+            base = log_name(state.swap.base_offset)
+            yield self._note(Kind.COMPACTION, STATE, f"segments are exchanged for {base}; opening finishes that")
+        if state.swap is not None and cleaned_name(state.swap.base_offset, LOG) not in self.listing.others:
+            for replaced in state.swap.replaced[1:]:
+                self.listing.segments.pop(replaced, None)
+
     def _check_remembered(self, header: BatchHeader) -> Iterator[Finding]:
         remembered = self._remembered.get(header.base_offset)
         stored = (header.producer_id, header.producer_epoch, header.base_sequence, header.last_offset)
@@ -257,6 +277,8 @@ class PartitionCheck:
         at = self.checkpoint
         if at is None or base > at.segment:
             return 0, 0, 0
+        if self._compaction.swap is not None and base == self._compaction.swap.base_offset:
+            return _EVERYTHING, 0, 0  # its log may have been exchanged before its indexes
         if base < at.segment:
             return _EVERYTHING, _EVERYTHING, _EVERYTHING
         return at.position, at.index_bytes, at.time_index_bytes
@@ -266,6 +288,8 @@ class PartitionCheck:
     def _check_segment(self, base: Offset, following: Offset | None) -> Iterator[Finding]:
         name, size = log_name(base), self.listing.segments[base]
         file = self._files.open(self.listing.path(name), writable=False)
+        if self._in_use and self._vouched(base)[0] == _EVERYTHING:
+            size = file.size()  # compaction may have exchanged it since
         self._segments += 1
         yield from self._check_start(name, base)
         _, index_bytes, time_bytes = self._vouched(base)
@@ -421,7 +445,7 @@ class PartitionCheck:
             details = {"position": position, "offset": start, "segment": segment}
             if any(start <= base < end for base in orphans):
                 yield self._error(Kind.GAP, name, f"{what}: only the indexes of their segment are left", **details)
-            elif self._compacted:
+            elif self._compacted or end <= self._compaction.compacted_to:
                 yield self._note(Kind.GAP, name, f"{what}, as compaction leaves it", **details)
             else:
                 yield self._error(Kind.GAP, name, f"{what} (legal only in a compacted topic)", **details)
@@ -509,8 +533,12 @@ class PartitionCheck:
                     what = f"ends before the log's start offset {self.checkpoint.start_offset}; opening removes it"
                     yield self._note(Kind.LEFTOVER, log_name(base), what, segment=base)
         for name in listing.others:
-            if name.endswith(TEMPORARY):
+            if name == STATE:
+                continue
+            if name.endswith(TEMPORARY) or (is_cleaned(name) and self._compaction.swap is None):
                 yield self._note(Kind.LEFTOVER, name, "an unfinished file; opening removes it")
+            elif is_cleaned(name):
+                yield self._note(Kind.COMPACTION, name, "a compacted segment; opening puts it into its place")
             elif name.endswith((UNREACHABLE, CUT)):
                 yield self._note(
                     Kind.SET_ASIDE, name, "data that was taken out of the log; remove it when not needed"

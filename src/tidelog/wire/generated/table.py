@@ -72,6 +72,8 @@ ROWS: tuple[tuple[int, str, str, int, int, int | None], ...] = (
     (90, "DescribeShareGroupOffsets", "describe_share_group_offsets", 0, 1, 0),
     (91, "AlterShareGroupOffsets", "alter_share_group_offsets", 0, 0, 0),
     (92, "DeleteShareGroupOffsets", "delete_share_group_offsets", 0, 0, 0),
+    (10000, "TableGet", "table_get", 0, 0, 0),
+    (10001, "TableDescribe", "table_describe", 0, 0, 0),
     (10002, "DecideTransactions", "decide_transactions", 0, 0, 0),
     (10003, "DescribeDecision", "describe_decision", 0, 0, 0),
 )

@@ -1,0 +1,298 @@
+"""Compaction by kernels (extra `columnar`). The contract is in `compaction`; here a batch costs Python a few calls at
+most (CRC, codecs), a record none."""
+
+import mmap
+import os
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import NamedTuple
+
+from tidelog.errors import CorruptBatch, MissingExtra
+from tidelog.model import ProducerId
+from tidelog.records.batch import (
+    COMPRESSION_MASK,
+    CONTROL_BIT,
+    CRC_START,
+    DELETE_HORIZON_BIT,
+    HEADER,
+    HEADER_SIZE,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    BatchView,
+    ReadBuffer,
+)
+from tidelog.records.compaction import Added, Mark, Rules, Thinned, reassembled, seal_crc
+from tidelog.records.compression import DEFAULT_LIMIT, Codec, compress, decompress
+from tidelog.records.crc import crc32c
+from tidelog.records.record import BatchBuilder
+
+try:
+    import numpy as np
+
+    from tidelog.records import compaction_kernels as kernels
+    from tidelog.records.kernels import BAD_COUNT, MIN_RECORD_SIZE, REFUSALS, Array
+except ImportError as error:
+    raise MissingExtra('fast compaction needs an extra: pip install "tidelog[columnar]"') from error
+
+SLOT_BYTES = 24
+_FEWEST_SLOTS = 64
+_EXPANDED_BYTES = 32 << 20  # of decompressed records that are held at a time; one batch may have more
+_INT64 = np.dtype(np.int64)
+
+
+class _Window(NamedTuple):
+    """Batches that are worked on together, and the records of those that were compressed."""
+
+    batches: Array
+    expanded: Array
+
+
+class HashedKeyMap:
+    """Keys by their 128-bit hashes, in a table of a fixed size."""
+
+    def __init__(self, memory_bytes: int, load_factor: float, most_records: int) -> None:
+        slots = max(_FEWEST_SLOTS, min(memory_bytes // SLOT_BYTES, 2 * most_records))
+        self._table = np.frombuffer(_zeros(slots * SLOT_BYTES), np.uint64)
+        self._used = 0
+        self._limit = max(1, min(int(slots * load_factor), slots - 1))
+        self._key = np.frombuffer(os.urandom(16), np.uint64)
+        # Kept from chunk to chunk, because new memory costs more than what is done with it.
+        self._room = _records(0)
+        self._out = np.empty(0, np.uint8)
+
+    def __len__(self) -> int:
+        return self._used
+
+    def add(self, chunk: memoryview, rules: Rules) -> Added:
+        source = _readonly(chunk)
+        batches, consumed = _surveyed(chunk, source)
+        batches["mode"][batches["attributes"] & CONTROL_BIT != 0] = kernels.COPY
+        batches["mode"][batches["last_offset"] < rules.start_offset] = kernels.COPY
+        if rules.aborted:
+            for row in np.flatnonzero(batches["attributes"] & TRANSACTIONAL_BIT).tolist():
+                batch = batches[row]
+                if rules.is_aborted(ProducerId(int(batch["producer_id"])), int(batch["base_offset"])):
+                    batches["mode"][row] = kernels.COPY
+        count = 0
+        for window in _windows(chunk, batches):
+            records, size = self._examined(source, window)
+            count += size
+            self._used, first_left = kernels.remember(
+                self._table, self._used, self._limit, records, size, rules.start_offset, rules.end_offset
+            )
+            if first_left >= 0:
+                rules.end_offset = first_left
+                return Added(consumed, True, count)
+        return Added(consumed, False, count)
+
+    def thin(self, chunk: memoryview, rules: Rules, mark_every: int) -> Thinned:
+        source = _readonly(chunk)
+        batches, consumed = _surveyed(chunk, source)
+        _judge(chunk, batches, rules)
+        data: list[ReadBuffer] = []
+        found: list[Array] = []
+        size = kept = 0
+        changed = False
+        for window in _windows(chunk, batches):
+            records, count = self._examined(source, window)
+            kernels.find_last(self._table, records, count)
+            rows = window.batches
+            out = self._output(int(rows["size"].sum()) + window.expanded.size + kernels.GROWTH * count, window)
+            pieces = np.empty(rows.size, kernels.PIECE)
+            written = kernels.write_thinned(
+                source,
+                window.expanded,
+                rows,
+                records,
+                rules.end_offset,
+                rules.now_ms,
+                rules.new_horizon_ms,
+                out,
+                pieces,
+            )
+            if written.status:
+                raise _corrupt(written.status, int(rows["position"][written.next_horizon]))
+            pieces = pieces[: written.pieces]
+            parts = _sealed(out.data, pieces, written.used)
+            pieces["start"] += size
+            pieces["end"] += size
+            size += sum(map(len, parts))
+            data += parts
+            found.append(pieces)
+            kept += written.records_kept
+            changed = changed or written.changed
+            rules.kept_until(written.next_horizon)
+        joined: ReadBuffer = data[0] if len(data) == 1 else b"".join(data)
+        marks = _marks(np.concatenate(found) if found else np.empty(0, kernels.PIECE), mark_every)
+        return Thinned(joined, marks, consumed, int(batches["count"].sum()), kept, changed)
+
+    def _output(self, size: int, window: _Window) -> Array:
+        """Room for what is left of a window; what a chunk's only window leaves is given away until the next chunk."""
+        if window.expanded.size:
+            return np.empty(size, np.uint8)
+        if size > self._out.size:
+            self._out = np.empty(size + size // 2, np.uint8)
+        return self._out
+
+    def _examined(self, source: Array, window: _Window) -> tuple[kernels.Records, int]:
+        batches = window.batches
+        looked_at = (batches["mode"] == kernels.BY_RECORD) | (batches["mode"] == kernels.AGE)
+        false_counts = looked_at & (batches["count"] > (batches["end"] - batches["start"]) // MIN_RECORD_SIZE)
+        if false_counts.any():
+            raise _corrupt(BAD_COUNT, int(batches["position"][false_counts][0]))
+        count = int(batches["count"][looked_at].sum())
+        if count > self._room.offset.size:
+            self._room = _records(count + count // 2)
+        records = kernels.Records._make(column[:count] for column in self._room)
+        index, status = kernels.examine(source, window.expanded, batches, self._key[0], self._key[1], records)
+        if status:
+            raise _corrupt(status, int(batches["position"][index]))
+        return records, count
+
+
+def _records(count: int) -> kernels.Records:
+    return kernels.Records._make(np.empty(count, dtype) for dtype in kernels.RECORD_TYPES)
+
+
+def _zeros(size: int) -> mmap.mmap:
+    """Memory that is looked into at random: in large pages, if there are any, which saves most of the page faults and
+    of the misses in the processor's map of pages."""
+    memory = mmap.mmap(-1, size)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):
+            memory.madvise(mmap.MADV_HUGEPAGE)
+    return memory
+
+
+def all_have_keys(batches: memoryview) -> bool:
+    """Whether every record of these whole batches has a key."""
+    source = _readonly(batches)
+    surveyed, _ = _surveyed(batches, source, verify=False)
+    key_map = HashedKeyMap(0, 1, 0)
+    for window in _windows(batches, surveyed):
+        records, count = key_map._examined(source, window)
+        if kernels.count_keyless(records, count):
+            return False
+    return True
+
+
+def warm_up() -> None:
+    """Run every kernel once, so that none is compiled when somebody waits for it."""
+    builder = BatchBuilder(Codec.ZSTD)
+    builder.append(None, key=b"key", timestamp=0)
+    batch = memoryview(bytes(builder.build()))
+    key_map = HashedKeyMap(0, 1, 1)
+    key_map.add(batch, Rules(0, 0))
+    key_map.thin(batch, Rules(0, 0), 1)
+    all_have_keys(batch)
+
+
+def _corrupt(status: int, position: int) -> CorruptBatch:
+    return CorruptBatch(f"{REFUSALS[status]}, in the batch at position {position}")
+
+
+def _readonly(buffer: ReadBuffer) -> Array:
+    array = np.frombuffer(buffer, np.uint8)
+    array.flags.writeable = False
+    return array
+
+
+def _surveyed(chunk: memoryview, source: Array, *, verify: bool = True) -> tuple[Array, int]:
+    """The whole batches of the chunk, their CRCs checked, and the position behind them."""
+    table = np.empty(source.size // HEADER_SIZE + 1, kernels.BATCH)
+    number, position, status = kernels.survey(source, table)
+    if status:
+        raise _corrupt(status, position)
+    batches = table[:number]
+    if verify:
+        starts = batches["position"].tolist()
+        for start, size, stored in zip(starts, batches["size"].tolist(), batches["crc"].tolist(), strict=True):
+            actual = crc32c(chunk[start + CRC_START : start + size])
+            if actual != stored:
+                raise CorruptBatch(
+                    f"CRC mismatch at position {start}: stored {stored:#010x}, computed {actual:#010x}"
+                )
+    return batches, position
+
+
+def _judge(chunk: memoryview, batches: Array, rules: Rules) -> None:
+    """What becomes of batches whatever is in their records. Python looks at those of transactions, and at those that
+    may be the newest of their producer."""
+    attributes, mode = batches["attributes"], batches["mode"]
+    mode[batches["base_offset"] >= rules.end_offset] = kernels.COPY
+    special = attributes & (CONTROL_BIT | TRANSACTIONAL_BIT) != 0
+    newest = [one.last_offset for one in rules.producers.values() if one.last_offset is not None]
+    candidates = special | ((batches["producer_id"] >= 0) & np.isin(batches["last_offset"], newest))
+    for row in np.flatnonzero(candidates).tolist():
+        position, size = int(batches["position"][row]), int(batches["size"][row])
+        header = BatchHeader._make(HEADER.unpack_from(chunk, position))
+        if header.base_offset >= rules.end_offset:
+            continue
+        batches["is_newest"][row] = rules.is_newest(header)
+        if header.is_control:
+            is_void = rules.saw_marker(BatchView(position, header, chunk[position : position + size]))
+            mode[row] = _fate_of_marker(header, rules, is_void=is_void)
+        elif header.is_transactional:
+            rules.saw_batch_of_transaction(header.producer_id)
+            if rules.is_aborted(header.producer_id, header.base_offset):
+                mode[row] = kernels.EMPTY
+
+
+def _fate_of_marker(header: BatchHeader, rules: Rules, *, is_void: bool) -> int:
+    if not is_void:
+        return kernels.COPY
+    if header.record_count == 0:
+        return kernels.EMPTY
+    if header.attributes & DELETE_HORIZON_BIT:
+        return kernels.EMPTY if header.base_timestamp <= rules.now_ms else kernels.AGE
+    return kernels.AGE
+
+
+def _windows(chunk: memoryview, batches: Array) -> Iterator[_Window]:
+    """All batches in pieces, each with the compressed records of those whose records are looked at expanded."""
+    looked_at = (batches["mode"] == kernels.BY_RECORD) | (batches["mode"] == kernels.AGE)
+    compressed = (batches["attributes"] & COMPRESSION_MASK != 0) & looked_at & (batches["count"] > 0)
+    first = size = 0
+    parts: list[ReadBuffer] = []
+    for row in np.flatnonzero(compressed).tolist():
+        start, end = int(batches["start"][row]), int(batches["end"][row])
+        part = decompress(int(batches["attributes"][row]) & COMPRESSION_MASK, chunk[start:end], DEFAULT_LIMIT)
+        if parts and size + len(part) > _EXPANDED_BYTES:
+            yield _Window(batches[first:row], _readonly(b"".join(parts)))
+            parts, size, first = [], 0, row
+        batches["start"][row], batches["end"][row] = size, size + len(part)
+        parts.append(part)
+        size += len(part)
+    if first < batches.size:
+        yield _Window(batches[first:], _readonly(b"".join(parts)))
+
+
+def _sealed(out: memoryview, pieces: Array, used: int) -> list[ReadBuffer]:
+    """The written batches with CRCs, and compressed as they were; their places in `pieces` are brought up to date."""
+    codecs = pieces["codec"]
+    rewritten = np.flatnonzero(codecs >= 0)
+    starts, ends = pieces["start"].tolist(), pieces["end"].tolist()
+    if not (codecs > 0).any():
+        for row in rewritten.tolist():
+            seal_crc(out[starts[row] : ends[row]])
+        return [out[:used]]
+    parts: list[ReadBuffer] = []
+    sizes = pieces["end"] - pieces["start"]
+    for row, (start, end, codec) in enumerate(zip(starts, ends, codecs.tolist(), strict=True)):
+        part: ReadBuffer = out[start:end]
+        if codec > 0:
+            header = BatchHeader._make(HEADER.unpack_from(part))
+            part = reassembled(header, compress(Codec(codec), part[HEADER_SIZE:]))
+            sizes[row] = len(part)
+        elif codec == 0:
+            seal_crc(out[start:end])
+        parts.append(part)
+    pieces["end"] = np.cumsum(sizes)
+    pieces["start"] = pieces["end"] - sizes
+    return parts
+
+
+def _marks(pieces: Array, every: int) -> list[Mark]:
+    out = np.empty((pieces.size, 6), _INT64)
+    number = kernels.find_marks(pieces, every, out)
+    return [Mark(*row) for row in out[:number].tolist()]
