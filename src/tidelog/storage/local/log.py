@@ -726,6 +726,7 @@ class LocalLog:
             return
         try:
             self.flush(checkpoint=True)
+            self._remove_sealed_before(self._start)  # sealed after the start had moved past its records
         finally:
             self.abandon()
 
