@@ -18,6 +18,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
-_ARCHIVE_MAGIC = b"\xa8\xba\x0b\xf0"  # of a dynamic archive; the JVM writes it last (little endian)
-_LONG_LIVED_CONF = "spark.tidelog.longLived"
+_ARCHIVE_MAGIC = b"\xa8\xab\x0b\xf0"  # of a dynamic archive (0xf00baba8); the JVM writes the header last
+_DRAFT_SECONDS = 600  # no JVM writes longer on its archive
 
 
 def spark_session(
@@ -167,8 +168,7 @@ def class_archive_options(java: Java, profile: str) -> list[str]:
     try:
         archive = _archive_path(java, profile)
         archive.parent.mkdir(parents=True, exist_ok=True)
-        if not archive.exists():
-            _adopt_finished(archive)
+        _adopt_finished(archive)
         if archive.exists():
             return [f"-XX:SharedArchiveFile={archive}", *quiet]
         return [f"-XX:ArchiveClassesAtExit={archive}.{os.getpid()}", *quiet]
@@ -187,10 +187,11 @@ def _archive_path(java: Java, profile: str) -> Path:
 
 
 def _adopt_finished(archive: Path) -> None:
+    """The first that is whole becomes the archive; others, and what was cut short, go."""
     for draft in archive.parent.glob(f"{archive.name}.*"):
         with draft.open("rb") as file:
-            if file.read(4) == _ARCHIVE_MAGIC:
-                os.replace(draft, archive)
-                return
-        if not Path(f"/proc/{draft.suffix[1:]}").exists():  # cut short; whoever began it is gone
+            whole = file.read(4) == _ARCHIVE_MAGIC
+        if whole and not archive.exists():
+            os.replace(draft, archive)
+        elif whole or time.time() - draft.stat().st_mtime > _DRAFT_SECONDS:
             draft.unlink(missing_ok=True)
