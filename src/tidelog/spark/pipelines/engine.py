@@ -1,0 +1,290 @@
+"""A Spark that pipelines run on, and runs of a project on it.
+
+Spark Declarative Pipelines are driven over Spark Connect. Locally (and with `--master`) the server is started in a JVM
+of this process, on the loopback, on a free port, with a token that only this process knows; it stays for as many runs
+as there are. With `--remote` it is somebody else's.
+"""
+
+import contextlib
+import os
+import re
+import secrets
+import socket
+import time
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from types import TracebackType
+from typing import Any, Self
+
+from tidelog.errors import InvalidInput, TidelogError
+from tidelog.spark.pipelines import tables
+from tidelog.spark.pipelines.definitions import BOOTSTRAP_CONF, DECLARED
+from tidelog.spark.pipelines.progress import RunProgress
+from tidelog.spark.pipelines.project import Project
+from tidelog.spark.session import prepare
+
+# A flow that fails is told at once: what may pass is tried again by the client already, and by `watch`.
+_RETRIES_CONF = "spark.sql.pipelines.execution.maxFlowRetryAttempts"
+_FLOW_EVENT = re.compile(r"Flow (?P<flow>.+?) (?:is|has) (?P<state>[A-Z]+)\.?", re.DOTALL)
+
+
+class PipelineFailed(TidelogError):
+    """A run did not succeed; the text says why, in a line or two."""
+
+
+class Engine:
+    """Use it as a context manager. One in a process."""
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        master: str | None = None,
+        remote: str | None = None,
+        bootstrap: str | None = None,
+        conf: Mapping[str, str] | None = None,
+        long_lived: bool = False,
+    ) -> None:
+        if remote is not None and project.has_own_storage:
+            raise InvalidInput(
+                f"{project.spec_path.name}: storage is a folder of this machine; for --remote name a place that the "
+                "cluster can reach, such as s3a://bucket/path"
+            )
+        self._project = project
+        self._remote = remote
+        self._conf = {_RETRIES_CONF: "0", **project.configuration, **(conf or {})}
+        if bootstrap is not None:
+            self._conf[BOOTSTRAP_CONF] = bootstrap
+        project.state.mkdir(exist_ok=True)
+        self._classic: Any = None if remote else self._start_local(master, long_lived=long_lived)
+        from pyspark.sql.connect.session import SparkSession
+
+        self._spark: Any = SparkSession.builder.remote(remote or self._url).getOrCreate()
+        for name, value in self._conf.items():
+            if not _is_static(name):
+                self._spark.conf.set(name, value)
+        self._spark.conf.set("spark.sql.connect.serverStacktrace.enabled", "false")
+        self.progress = RunProgress()
+        self._listener = self._listen()
+
+    @property
+    def bootstrap(self) -> str | None:
+        return self._conf.get(BOOTSTRAP_CONF)
+
+    @property
+    def session(self) -> Any:  # noqa: ANN401  (a session of Spark Connect)
+        return self._spark
+
+    def _start_local(self, master: str | None, *, long_lived: bool) -> Any:  # noqa: ANN401
+        from pyspark import SparkConf, SparkContext
+        from pyspark.sql import SparkSession
+
+        port = _free_port()
+        self._url = f"sc://localhost:{port}"
+        os.environ["SPARK_CONNECT_AUTHENTICATE_TOKEN"] = secrets.token_hex(16)
+        confs = prepare(
+            master,
+            {
+                "spark.sql.catalogImplementation": "in-memory",
+                "spark.sql.warehouse.dir": str(self._project.state / "warehouse"),
+                "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
+                "spark.connect.grpc.binding.address": "127.0.0.1",
+                "spark.connect.grpc.binding.port": str(port),
+                "spark.sql.artifact.isolation.enabled": "true",
+                "spark.sql.artifact.isolation.alwaysApplyClassloader": "true",
+                **self._conf,
+            },
+            log_file=self._project.log_file,
+            long_lived=long_lived,
+            profile="connect",
+        )
+        context = SparkContext.getOrCreate(SparkConf().setAll(list(confs.items())))
+        context.setLogLevel("WARN")
+        classic = SparkSession(context)
+        self._keeps_tables = confs["spark.sql.catalogImplementation"] == "in-memory"
+        if self._keeps_tables:
+            tables.recall(classic, self._tables_file)
+        os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+        os.environ["SPARK_LOCAL_REMOTE"] = "1"
+        return classic
+
+    @property
+    def _tables_file(self) -> Any:  # noqa: ANN401
+        return self._project.state / "tables.json"
+
+    def _listen(self) -> Any:  # noqa: ANN401
+        from pyspark.sql.streaming.listener import StreamingQueryListener
+
+        engine = self
+
+        class Listener(StreamingQueryListener):
+            def onQueryStarted(self, event: Any) -> None: ...  # noqa: ANN401, N802
+            def onQueryIdle(self, event: Any) -> None: ...  # noqa: ANN401, N802
+            def onQueryTerminated(self, event: Any) -> None: ...  # noqa: ANN401, N802
+            def onQueryProgress(self, event: Any) -> None:  # noqa: ANN401, N802
+                import json
+
+                engine.progress.heard_rows(json.loads(event.progress.json))
+
+        listener = Listener()
+        self._spark.streams.addListener(listener)
+        return listener
+
+    def run(self, *, dry: bool = False, full_refresh: bool = False, refresh: list[str] | None = None) -> dict[str, Any]:
+        """Everything that there is now, once through; what happened, as kept among the project's runs.
+
+        PipelineFailed carries that too, as its `run`."""
+        self.progress = RunProgress()
+        began, clock = datetime.now(UTC), time.monotonic()
+        failure: str | None = None
+        try:
+            for message in self._events(dry=dry, full_refresh=full_refresh, refresh=refresh or []):
+                self._heard(message)
+        except Exception as error:
+            if not _is_sparks(error):
+                raise
+            failure = explain(error)
+            self._project.note(f"failed: {error}")
+        if self._classic is not None and self._keeps_tables and not dry:
+            with contextlib.suppress(Exception):
+                tables.remember(self._classic, self._tables_file)
+        self._wait_for_reports()
+        run = {
+            "started": began.isoformat(timespec="seconds"),
+            "seconds": round(time.monotonic() - clock, 3),
+            "state": "failed" if failure else "completed",
+            "error": failure,
+            "flows": [flow.as_row() for flow in self.progress.flows()],
+            "sources": sorted({topic for _, topic in DECLARED.sources}),
+            "dead_letters": sorted({topic for _, topic in DECLARED.dead_letters}),
+            "sinks": sorted({topic for _, topic in DECLARED.sinks}),
+            "bootstrap": self.bootstrap,
+        }
+        if not dry:
+            self._project.keep_run(run)
+        if failure:
+            problem = PipelineFailed(failure)
+            problem.run = run  # type: ignore[attr-defined]
+            raise problem
+        return run
+
+    def _events(self, *, dry: bool, full_refresh: bool, refresh: list[str]) -> Iterator[str]:
+        from pyspark.pipelines.cli import load_pipeline_spec, register_definitions, unpack_pipeline_spec
+        from pyspark.pipelines.spark_connect_graph_element_registry import SparkConnectGraphElementRegistry
+        from pyspark.pipelines.spark_connect_pipeline import create_dataflow_graph, start_run
+
+        import yaml
+
+        content = yaml.safe_load(self._project.spec_path.read_text())
+        content["storage"] = self._project.storage
+        content["configuration"] = {
+            name: value for name, value in self._conf.items() if not _is_static(name)
+        }
+        assert load_pipeline_spec is not None
+        spec = unpack_pipeline_spec(content)
+        graph = create_dataflow_graph(
+            self._spark, default_catalog=spec.catalog, default_database=spec.database, sql_conf=spec.configuration
+        )
+        DECLARED.clear()
+        with contextlib.redirect_stdout(_NoteStream(self._project)):
+            registry = SparkConnectGraphElementRegistry(self._spark, graph)
+            register_definitions(self._project.spec_path, registry, spec, self._spark, graph)
+        results = start_run(
+            self._spark,
+            graph,
+            full_refresh=[],
+            full_refresh_all=full_refresh,
+            refresh=refresh,
+            dry=dry,
+            storage=spec.storage,
+        )
+        for result in results:
+            if "pipeline_event_result" in result:
+                yield result["pipeline_event_result"].event.message
+
+    def _heard(self, message: str) -> None:
+        self._project.note(message.splitlines()[0] if message else "")
+        found = _FLOW_EVENT.match(message)
+        if found is not None:
+            name = found["flow"].strip("`'").replace("`", "")
+            state = found["state"].lower()
+            self.progress.heard_state(name, state, message if state == "failed" else None)
+
+    def _wait_for_reports(self) -> None:
+        """The last reports of rows come a moment after the flows have ended."""
+        deadline = time.monotonic() + 1.0
+        while time.monotonic() < deadline:
+            waiting = [
+                flow for flow in self.progress.flows() if flow.state == "completed" and not flow.reached and not flow.rows
+            ]
+            if not waiting:
+                return
+            time.sleep(0.05)
+
+    def close(self) -> None:
+        with contextlib.suppress(Exception):
+            self._spark.streams.removeListener(self._listener)
+        with contextlib.suppress(Exception):
+            self._spark.client.close()
+        if self._classic is not None:
+            with contextlib.suppress(Exception):
+                self._classic.sparkContext.stop()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class _NoteStream:
+    """What Spark's loader prints goes to the log."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+
+    def write(self, text: str) -> int:
+        if text.strip():
+            self._project.note(text.strip())
+        return len(text)
+
+    def flush(self) -> None: ...
+
+
+def _is_static(name: str) -> bool:
+    """Of the process, not of a session: set at the start or not at all."""
+    return name.startswith(
+        ("spark.driver", "spark.executor", "spark.master", "spark.plugins", "spark.connect", "spark.local", "spark.ui")
+    ) or name in ("spark.sql.warehouse.dir", "spark.sql.catalogImplementation", "spark.app.name")
+
+
+def _is_sparks(error: BaseException) -> bool:
+    module = type(error).__module__
+    return module.startswith(("pyspark", "grpc")) or isinstance(error, (TidelogError, SyntaxError, ImportError, NameError))
+
+
+def explain(error: BaseException) -> str:
+    """The part of Spark's message that helps: without stack traces and class names."""
+    text = str(error)
+    text = text.split("\n\nJVM stacktrace")[0]
+    said = [line for line in text.splitlines() if line.strip() and not re.match(r"\s+(at|File) |Traceback|\.\.\.", line)]
+    told_by_us = re.findall(r"(?:tidelog\.\S*?errors?\S*|\w*Error|DataLoss|InvalidInput)\S*: (.+)", text)
+    kept = " ".join(told_by_us[-1:] or said[:6])
+    kept = re.sub(r"^\((?:\w+\.)+[\w$]+\)\s*", "", kept)
+    kept = re.sub(r"(?:[a-z]\w*\.){2,}(\w+(?:Exception|Error)): ", "", kept)
+    if isinstance(error, (SyntaxError, ImportError, NameError)):
+        where = ""
+        trace = error.__traceback__
+        while trace is not None:
+            where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}: "
+            trace = trace.tb_next
+        return f"{where}{type(error).__name__}: {text}"
+    return kept or type(error).__name__
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
