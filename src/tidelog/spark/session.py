@@ -109,6 +109,7 @@ def _confs(master: str) -> dict[str, str]:
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
             "spark.sql.shuffle.partitions": str(_cores(master)),
+            "spark.python.daemon.module": "tidelog.spark.daemon",
             "spark.sql.streaming.stateStore.maintenanceInterval": "60s",
         }
     return confs
@@ -121,7 +122,7 @@ def _cores(master: str) -> int:
 
 def scratch_dir() -> Path:
     """A folder of this process, gone when it ends: for tables that nobody asked to keep, and what Derby leaves."""
-    global _scratch  # noqa: PLW0603
+    global _scratch
     if _scratch is None or not _scratch.exists():
         _scratch = Path(tempfile.mkdtemp(prefix="tidelog-spark-"))
         atexit.register(shutil.rmtree, _scratch, ignore_errors=True)
