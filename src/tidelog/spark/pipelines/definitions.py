@@ -61,6 +61,8 @@ def topic(
     *,
     schema: "str | StructType | None" = None,
     expect: Mapping[str, str] | None = None,
+    event_time: str | None = None,
+    late: str = "10 seconds",
     view: str | None = None,
     dead_letters: str | None = None,
     bootstrap: str | None = None,
@@ -72,7 +74,9 @@ def topic(
     struct of key, topic, partition, offset, timestamp and headers. Without, it has the columns of `format("tidelog")`.
     A record is bad if it cannot be decoded, if a field that is NOT NULL is missing, or if an expectation (a name and
     a SQL condition on the columns) does not hold. Bad ones go to the topic `dead_letters`, by default the topic's
-    name with `.dead-letters`. The first run begins at the earliest record; `options` go to the source.
+    name with `.dead-letters`. For windows, `event_time` (a SQL expression on the columns) becomes the column `_time`,
+    with a watermark: what is later than `late` may be left out. (`withWatermark` on the view is too late: Spark would
+    have to know the view's columns while the pipeline is still being declared.) The first run begins at the earliest record; `options` go to the source.
     """
     from pyspark import pipelines as dp
 
@@ -102,7 +106,10 @@ def topic(
         from pyspark.sql import functions as F  # noqa: N812
 
         judged = decode_json(read(), fields, checks)
-        return judged.where(F.col(_ERROR).isNull()).select(f"{_DECODED}.*", _record().alias("_record"))
+        rows = judged.where(F.col(_ERROR).isNull()).select(f"{_DECODED}.*", _record().alias("_record"))
+        if event_time is None:
+            return rows
+        return rows.select("*", F.expr(event_time).cast("timestamp").alias("_time")).withWatermark("_time", late)
 
     def bad() -> "DataFrame":
         from pyspark.sql import functions as F  # noqa: N812

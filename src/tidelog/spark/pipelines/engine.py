@@ -23,8 +23,8 @@ from tidelog.spark.pipelines.progress import RunProgress
 from tidelog.spark.pipelines.project import Project
 from tidelog.spark.session import prepare
 
-# A flow that fails is told at once: what may pass is tried again by the client already, and by `watch`.
-_RETRIES_CONF = "spark.sql.pipelines.execution.maxFlowRetryAttempts"
+# Once, not twice: what may pass is tried again by the client already, and by `watch`.
+_RETRIES_CONF = "spark.sql.pipelines.maxFlowRetryAttempts"
 _FLOW_EVENT = re.compile(r"Flow (?P<flow>.+?) (?:is|has) (?P<state>[A-Z]+)\.?", re.DOTALL)
 
 
@@ -52,7 +52,7 @@ class Engine:
             )
         self._project = project
         self._remote = remote
-        self._conf = {_RETRIES_CONF: "0", **project.configuration, **(conf or {})}
+        self._conf = {_RETRIES_CONF: "1", **project.configuration, **(conf or {})}
         if bootstrap is not None:
             self._conf[BOOTSTRAP_CONF] = bootstrap
         project.state.mkdir(exist_ok=True)
