@@ -15,7 +15,7 @@ from tidelog.broker.producer_ids import ProducerIds
 from tidelog.broker.topics import Topic, Topics, UnknownTopic
 from tidelog.errors import TidelogError
 from tidelog.metadata.store import MetadataStore
-from tidelog.model import TopicPartition
+from tidelog.model import Offset, TopicPartition
 from tidelog.records.crc import crc32c
 from tidelog.storage.local.store import LocalStore
 
@@ -117,6 +117,15 @@ class Broker:
         if isinstance(partition, Partition):
             return partition
         raise partition
+
+    def needed_from(self, partition: TopicPartition) -> Offset | None:
+        """From here on a group needs the records that retention waits for; None: retention waits for nobody. A group
+        that has not committed yet needs them all."""
+        topic = self.topics.find(partition.topic)
+        group = topic.config.retention_wait_for_group if topic is not None else ""
+        if not group:
+            return None
+        return self.groups.coordinator.committed(group, *partition) or 0
 
     def topic_name(self, topic_id: bytes) -> str | None:
         topic = self.topics.find_id(topic_id)

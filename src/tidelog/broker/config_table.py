@@ -216,6 +216,9 @@ segment.ms long 604800000 1.. log.roll.ms,log.roll.hours*3600000
 tidelog.flush string acks acks|always|interval|os tidelog.flush
     When records are forced to the disk. "acks": before a producer with acks=all is answered. "always": before every
     producer is answered. "interval": every flush.ms or flush.messages, nobody waits. "os": when the system likes.
+tidelog.retention.wait.for.group string "" -
+    Retention keeps what this consumer group has not committed yet, whatever retention.ms and retention.bytes say. For
+    `tidelog archive`: nothing is deleted before it is archived. Empty: it waits for nobody.
 unclean.leader.election.enable boolean false - unclean.leader.election.enable
     Void on a single node, which elects no leaders.
 """
