@@ -99,6 +99,7 @@ _IGNORED_READING = (
 )
 _IGNORED_WRITING = (
     "checkpointLocation",
+    "queryName",
     "kafka.linger.ms",
     "kafka.max.request.size",
     "kafka.max.in.flight.requests.per.connection",

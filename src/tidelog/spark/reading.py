@@ -1,6 +1,6 @@
 """What a task does: one range of one partition to Arrow batches, in Spark's Python workers.
 
-Batches come from sealed segments where the driver found that their files can be read, else from the broker, as they
+Batches come from segment files where the driver found that their files can be read, else from the broker, as they
 are stored; the kernels of `records.columnar` decode them. Python runs once for each chunk of megabytes.
 """
 
@@ -20,12 +20,12 @@ from tidelog.records.batch import HEADER_SIZE, ReadBuffer
 from tidelog.spark.columns import CORRUPT
 from tidelog.spark.offsets import DataLoss, OffsetRange, data_loss, earliest
 from tidelog.spark.options import ReadSettings
-from tidelog.spark.segments import read_sealed
+from tidelog.spark.segments import read_files
 from tidelog.spark.values import Decoder, decoder_for
 from tidelog.wire.error_codes import ErrorCode
 
 _FROM_RECORDS = ("key", "value", "headers", "offset", "timestamp", "timestampType")
-_MAX_ROWS = 65_536
+_MAX_ROWS = 32_768
 _clients: dict[tuple[int, str, ClientOptions], Client] = {}
 
 
@@ -61,7 +61,7 @@ class _RangeRead:
     def batches(self) -> Iterator[pa.RecordBatch]:
         part = self._part
         if part.directory is not None:
-            for stretch in read_sealed(part.directory, part.start, part.end, self._first_batch):
+            for stretch in read_files(part.directory, part.start, part.end, self._first_batch):
                 try:
                     decoded = list(self._decode(stretch.records))
                 except CorruptBatch:
@@ -126,7 +126,7 @@ class _RangeRead:
         decoded = decode_columns(
             records,
             columns=self._columns,
-            start_offset=part.start,
+            start_offset=self._position,  # what was deleted may still stand in the first batch
             end_offset=part.end,
             verify_crc=self._settings.fetch.check_crcs,
             max_rows=_MAX_ROWS,

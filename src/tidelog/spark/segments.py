@@ -1,4 +1,4 @@
-"""Sealed segments read straight from their files, where a task can see them.
+"""Segments read straight from their files, where a task can see them.
 
 What is read must be what the broker would give. So a file counts only after the broker was shown to have the same
 batch at the place where reading begins: another broker's files under the same path, or a topic that was deleted and
@@ -20,7 +20,8 @@ from tidelog.storage.local.index import POSITION_MASK, OffsetIndexReader
 from tidelog.storage.local.inspect import list_partition, log_name
 from tidelog.storage.local.scan import BatchScan
 
-_CHUNK = 8 << 20
+_CHUNK = 4 << 20
+NO_END: Offset = 2**63 - 1  # of the segment that is being written
 
 FirstBatch = Callable[[Offset], bytes | None]
 """The header of the batch that holds an offset, or of the first after it, as the broker has it."""
@@ -33,16 +34,17 @@ class Stretch(NamedTuple):
     end: Offset
 
 
-def read_sealed(directory: str, start: Offset, end: Offset, first_batch: FirstBatch) -> Iterator[Stretch]:
-    """As much of the range from `start` to `end` as sealed segments hold, in order."""
+def read_files(directory: str, start: Offset, end: Offset, first_batch: FirstBatch) -> Iterator[Stretch]:
+    """As much of the range from `start` to `end` as files hold, in order. What is before `end` must be readable from
+    the broker already: then it stands whole in the files, also in the segment that is being written."""
     position = start
     while position < end:
         try:
             segments = sorted(list_partition(OsFiles(), directory).segments)
         except (OSError, TidelogError):
             return
-        sealed = pairwise(segments)
-        found = next(((base, following) for base, following in sealed if base <= position < following), None)
+        bounds = pairwise([*segments, NO_END])
+        found = next(((base, following) for base, following in bounds if base <= position < following), None)
         if found is None:
             return
         base, following = found
@@ -75,7 +77,7 @@ def _read_segment(
                 wanted = size - at  # a batch larger than a chunk
                 continue
             at += len(records)
-            reached = following if at == size else read_header(records, last).next_offset
+            reached = following if at == size and following != NO_END else read_header(records, last).next_offset
             yield Stretch(records, min(reached, end))
             if reached >= end:
                 return
