@@ -49,11 +49,11 @@ def client(broker: BrokerProcess) -> Iterator[Client]:
 
 @pytest.fixture
 def make_topic(client: Client) -> Callable[..., str]:
-    """Makes a topic that no other test has: `make_topic(partitions=3)`."""
+    """Makes a topic that no other test has: `make_topic(partitions=3)`. Records may be as old as a test likes."""
 
     def make(partitions: int = 1, *, stem: str = "topic", **configs: str) -> str:
         name = unique(stem)
-        settings = {key.replace("_", "."): value for key, value in configs.items()}
+        settings = {"retention.ms": "-1", **{key.replace("_", "."): value for key, value in configs.items()}}
         client.create_topic(name, partitions=partitions, configs=settings)
         return name
 

@@ -44,7 +44,9 @@ def command(
     Run it again, from cron say, and it goes on where it ended; also after it was killed.
     """
     if "://" in path:
-        raise InvalidInput(f"--to {path} is not a folder of this machine; mount it, or archive to a folder and copy it")
+        raise InvalidInput(
+            f"--to {path} is not a folder of this machine; mount it, or archive to a folder and copy it"
+        )
     if (value_format == "json") != (schema is not None):
         raise click.UsageError("--value-format json and --schema go together.")
     from tidelog.spark.jobs.archive import Archive, ArchiveSettings

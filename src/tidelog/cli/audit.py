@@ -12,7 +12,9 @@ from tidelog.cli.output import byte_progress, count, exact, record_progress, tex
 
 @click.command("audit")
 @click.argument("topics", nargs=-1, metavar="[TOPIC]...")
-@click.option("--data-dir", type=click.Path(exists=True, file_okay=False), help="Look at files, not through a broker.")
+@click.option(
+    "--data-dir", type=click.Path(exists=True, file_okay=False), help="Look at files, not through a broker."
+)
 @click.option("--deep", is_flag=True, help="Decode every record too.")
 @click.option("--master", metavar="URL", help="Run on this Spark. [default: processes of this machine]")
 @broker_options
@@ -27,21 +29,23 @@ def command(
     tidelog audit --data-dir tidelog-data   files, with their indexes, also without a broker
     """
     from tidelog.spark.jobs import audit as job
-    from tidelog.spark.jobs.workers import run_units
+    from tidelog.spark.jobs.workers import SMALL_BYTES, SMALL_RECORDS, run_units
 
     results: list[Any] = []
     if data_dir is not None:
         directories = job.plan_directory(data_dir, topics, deep=deep)
         sizes = {(unit.topic, unit.partition): unit.size for unit in directories}
-        with byte_progress("checking", sum(sizes.values())) as advance:
-            for result in run_units(job.audit_directory, directories, master=master):
+        total = sum(sizes.values())
+        with byte_progress("checking", total) as advance:
+            for result in run_units(job.audit_directory, directories, master=master, is_small=total < SMALL_BYTES):
                 results.append(result)
                 advance(sizes[result.topic, result.partition])
     else:
         with open_client(bootstrap) as client:
             units = job.plan_broker(client, bootstrap, topics, deep=deep)
-        with record_progress("checking", sum(unit.size for unit in units)) as advance:
-            for result in run_units(job.audit_broker, units, master=master):
+        total = sum(unit.size for unit in units)
+        with record_progress("checking", total) as advance:
+            for result in run_units(job.audit_broker, units, master=master, is_small=total < SMALL_RECORDS):
                 results.append(result)
                 advance(result.records)
     rows = show(
@@ -74,4 +78,4 @@ def command(
     rows.say("" if errors else "Everything is as it should be.")
     rows.finish()
     if errors:
-        raise SystemExit(FAILED)
+        click.get_current_context().exit(FAILED)

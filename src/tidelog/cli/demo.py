@@ -29,7 +29,9 @@ _TRICKLE_S = 0.2
 @click.command("demo")
 @click.option("--events", "count", type=click.IntRange(min=100), default=25_000, show_default=True, help="How many.")
 @click.option("--exit", "leaves", is_flag=True, help="Do not leave the broker up in the end.")
-@click.option("--keep", type=click.Path(path_type=Path), help="Keep data and project in this folder. [default: a temporary one]")
+@click.option(
+    "--keep", type=click.Path(path_type=Path), help="Keep data and project in this folder. [default: a temporary one]"
+)
 def command(count: int, leaves: bool, keep: Path | None) -> None:
     """See a broker and a Spark pipeline at work: events in, a table, a topic and dead letters out.
 

@@ -35,6 +35,7 @@ _COMMANDS = {
     "profile": ("tidelog.cli.profile", "command", "Tell what is in topics, as a table and a page."),
     "replay": ("tidelog.cli.replay", "command", "Write a stretch of a topic to another one."),
     "serve": ("tidelog.cli.serve", "serve", "Run a broker."),
+    "sql": ("tidelog.cli.sql", "command", "Ask topics a question in SQL."),
     "topic": ("tidelog.cli.topic", "group", "Create, list, describe, alter and delete topics."),
 }
 

@@ -40,7 +40,9 @@ _project = click.argument("project", default=".", metavar="[PROJECT]")
 def _spark_options(command: F) -> F:
     for option in (
         json_option,
-        click.option("--conf", "confs", multiple=True, metavar="NAME=VALUE", help="A conf of Spark; may be repeated."),
+        click.option(
+            "--conf", "confs", multiple=True, metavar="NAME=VALUE", help="A conf of Spark; may be repeated."
+        ),
         click.option("--remote", metavar="sc://HOST", help="Run on this Spark Connect server."),
         click.option("--master", metavar="URL", help="Run on this Spark master. [default: local[*]]"),
         _bootstrap,
@@ -79,7 +81,7 @@ def check(project: str, as_json: bool, **spark: Any) -> None:  # noqa: ANN401  (
     """See whether the definitions hold together, without running anything."""
     rows = show(_SHAPES, as_json=as_json)
     with _engine(project, **spark) as (found, engine):
-        _need_topics(engine, found)
+        _reach_broker(engine)
         with _status(f"checking {found.name}", as_json=as_json):
             run = engine.run(dry=True)
     rows.row("checked", {"project": found.name, "sources": run["sources"], "sinks": run["sinks"]})
@@ -96,7 +98,7 @@ def run(project: str, full_refresh: bool, as_json: bool, **spark: Any) -> None: 
     with _engine(project, **spark) as (found, engine):
         code = _run_once(found, engine, as_json=as_json, full_refresh=full_refresh)
     if code:
-        raise SystemExit(code)
+        click.get_current_context().exit(code)
 
 
 @group.command("watch")
@@ -115,7 +117,7 @@ def watch(project: str, every: float, as_json: bool, **spark: Any) -> None:  # n
             if failed:
                 click.echo(f"Trying again in {backoff:.0f} s.", err=True)
             stop.wait(backoff)
-            while not failed and not stop.is_set() and (now := _ends(engine, backoff_s=every)) == ends:
+            while not failed and not stop.is_set() and _ends(engine, backoff_s=every) == ends:
                 stop.wait(every)
     if not as_json:
         click.echo("Stopped.", err=True)
@@ -164,7 +166,12 @@ def status(project: str, limit: int, bootstrap: str | None, as_json: bool) -> No
 @_bootstrap
 @json_option
 def retry(
-    project: str, topics: tuple[str, ...], max_retries: int | None, dry_run: bool, bootstrap: str | None, as_json: bool
+    project: str,
+    topics: tuple[str, ...],
+    max_retries: int | None,
+    dry_run: bool,
+    bootstrap: str | None,
+    as_json: bool,
 ) -> None:
     """Play dead letters back to the topics they were read from: each once, however often this is called.
 
@@ -273,7 +280,7 @@ def _status(what: str, *, as_json: bool) -> Iterator[None]:
         yield
 
 
-def _need_topics(engine: "Engine", project: "Project") -> None:
+def _reach_broker(engine: "Engine") -> None:
     """A broker that cannot be reached is said before Spark says it in its own way."""
     with open_client(engine.bootstrap or DEFAULT_BOOTSTRAP):
         pass
@@ -283,10 +290,10 @@ def _run_once(project: "Project", engine: "Engine", *, as_json: bool, full_refre
     """The exit code."""
     from tidelog.spark.pipelines.engine import PipelineFailed
 
-    rows: Rows = show(_SHAPES, as_json=as_json)  # type: ignore[arg-type]
+    rows: Rows = show(_SHAPES, as_json=as_json)
     failure: str | None = None
     try:
-        _need_topics(engine, project)
+        _reach_broker(engine)
         with live_progress(engine, as_json=as_json):
             done = engine.run(full_refresh=full_refresh)
     except PipelineFailed as error:

@@ -11,7 +11,9 @@ from tidelog.cli.output import Column, Fields, count, moment, record_progress, t
 
 @click.command("profile")
 @click.argument("topics", nargs=-1, metavar="[TOPIC]...")
-@click.option("--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page with charts.")
+@click.option(
+    "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page with charts."
+)
 @click.option("--master", metavar="URL", help="Run on this Spark. [default: processes of this machine]")
 @broker_options
 def command(topics: Sequence[str], page: Path | None, master: str | None, bootstrap: str, as_json: bool) -> None:
@@ -23,7 +25,7 @@ def command(topics: Sequence[str], page: Path | None, master: str | None, bootst
     """
     from tidelog.spark.jobs import profile as job
     from tidelog.spark.jobs.page import render
-    from tidelog.spark.jobs.workers import run_units
+    from tidelog.spark.jobs.workers import SMALL_RECORDS, run_units
 
     def share(fields: Fields) -> str:
         return f"{fields['top_key_share']:.1%}" if fields["top_keys"] else ""
@@ -35,8 +37,9 @@ def command(topics: Sequence[str], page: Path | None, master: str | None, bootst
         names = list(topics) or [row.name for row in client.topics() if not row.is_internal]
         units = job.plan(client, bootstrap, names)
         results = []
-        with record_progress("profiling", sum(unit.size for unit in units)) as advance:
-            for part, facts in run_units(job.profile_unit, units, master=master):
+        total = sum(unit.size for unit in units)
+        with record_progress("profiling", total) as advance:
+            for part, facts in run_units(job.profile_unit, units, master=master, is_small=total < SMALL_RECORDS):
                 results.append((part, facts))
                 advance(part.size)
         profiles = job.together(client, names, results)

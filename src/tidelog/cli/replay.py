@@ -18,7 +18,9 @@ from tidelog.errors import InvalidInput
 @click.option("-p", "--partition", "partitions", type=int, multiple=True, help="Only this one; may be repeated.")
 @click.option("--dry-run", is_flag=True, help="Only say what would be copied.")
 @click.option("--again", is_flag=True, help="Also if this replay was done before.")
-@click.option("--journal", type=click.Path(path_type=Path), help="Where it is kept what is copied. [default: your state folder]")
+@click.option(
+    "--journal", type=click.Path(path_type=Path), help="Where it is kept what is copied. [default: your state folder]"
+)
 @broker_options
 def command(
     topic: str,
@@ -73,5 +75,3 @@ def command(
         fields = {"topic": topic, "to": target, "records": replay.copied, "before": before, "journal": str(path)}
     rows.row("replayed", fields)
     rows.finish()
-
-

@@ -1,7 +1,8 @@
 """The process that Spark forks its Python workers from, with what they need loaded already.
 
-A worker that reads or writes topics needs pyarrow and the compiled kernels, which take a second or two to load. Loaded
-here, before the first fork, all workers have them. Nothing here starts a thread: threads do not survive a fork.
+A worker that reads or writes topics needs pyarrow and the compiled kernels, which take a second or two to load.
+Loaded here, before the first fork, all workers have them. Nothing here starts a thread: threads do not survive a
+fork.
 
 Spark runs it as `python -m tidelog.spark.daemon MODULE`, by its conf `spark.python.daemon.module`.
 """

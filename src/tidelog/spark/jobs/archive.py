@@ -31,7 +31,7 @@ from tidelog.client import Client, connect
 from tidelog.errors import InvalidInput, TidelogError
 from tidelog.model import Offset, TopicPartition
 from tidelog.spark.jobs.ranges import Range, cut, ends, read_columns
-from tidelog.spark.jobs.workers import run_units
+from tidelog.spark.jobs.workers import SMALL_RECORDS, run_units
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,7 +113,7 @@ class Archive:
     def _read_progress(self) -> dict[str, Any]:
         settings, file = self._settings, self._state / "progress.json"
         new = {"format": _STATE_FORMAT, "settings": settings.kept(), "plan": 0, "offsets": {}, "topic_id": ""}
-        progress = json.loads(file.read_text()) if file.exists() else new
+        progress: dict[str, Any] = json.loads(file.read_text()) if file.exists() else new
         if progress["format"] != _STATE_FORMAT:
             raise InvalidInput(f"{file} was written by another version of Tidelog")
         if progress["settings"] != settings.kept():
@@ -150,9 +150,10 @@ class Archive:
                 start = offsets.get(str(partition), first)
                 if start < first:
                     raise TidelogError(
-                        f"{self._settings.topic}-{partition}: offsets {start} to {first - 1} were deleted before they "
-                        f"were archived. Set tidelog.retention.wait.for.group={self._settings.group_name} on the "
-                        "topic to prevent that; --skip-lost goes on without them"
+                        f"{self._settings.topic}-{partition}: offsets {start} to {first - 1} were deleted before "
+                        "they were archived. To prevent that, set on the topic "
+                        f"tidelog.retention.wait.for.group={self._settings.group_name}; "
+                        "--skip-lost goes on without them"
                     )
                 ranges += cut(Range(self._settings.topic, partition, start, last), self._settings.file_records)
         return [Unit(self._settings, part) for part in ranges]
@@ -183,7 +184,8 @@ class Archive:
                 ranges = [list(unit.range) for unit in units]
                 _write_json(self._state / "plan.json", {"number": number, "ranges": ranges})
                 at("planned")
-            for result in run_units(write_unit, units, master=master, processes=processes):
+            is_small = sum(unit.range.size for unit in units) < SMALL_RECORDS
+            for result in run_units(write_unit, units, master=master, processes=processes, is_small=is_small):
                 done.append(result)
                 at("unit written")
                 yield result
@@ -216,8 +218,15 @@ class Archive:
 
         application = f"tidelog-archive.{self._settings.topic}"
         properties = CommitProperties(app_transactions=[Transaction(application, number)])
-        actions = [
-            AddAction(file.path, file.size_bytes, {"day": file.day}, int(time.time() * 1000), True, json.dumps({"numRecords": file.rows}))
+        actions: list[Any] = [
+            AddAction(
+                file.path,
+                file.size_bytes,
+                {"day": file.day},
+                int(time.time() * 1000),
+                True,
+                json.dumps({"numRecords": file.rows}),
+            )
             for file in files
         ]
         schema = _delta_schema(self._settings)
@@ -318,7 +327,9 @@ def write_unit(unit: Unit) -> UnitDone:
             for day in pc.unique(days).to_pylist():
                 mine = shaped if pc.all(pc.equal(days, day)).as_py() else shaped.filter(pc.equal(days, day))
                 if day not in writers:
-                    writers[day] = open_files.enter_context(_writer(drafts / f"{day}.parquet", shape.schema, settings))
+                    writers[day] = open_files.enter_context(
+                        _writer(drafts / f"{day}.parquet", shape.schema, settings)
+                    )
                     rows[day] = 0
                 writers[day].write_table(pa.Table.from_batches([mine]), row_group_size=_ROW_GROUP)
                 rows[day] += mine.num_rows
@@ -372,5 +383,3 @@ class _Shape:
         if self._decode is not None:
             found["value"], found["_corrupt"] = self._decode(found["value"])
         return pa.RecordBatch.from_arrays([found[name] for name in self.schema.names], schema=self.schema)
-
-

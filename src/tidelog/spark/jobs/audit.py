@@ -1,7 +1,7 @@
 """Every CRC and every gap: of a data directory, file by file, or of what a broker serves, batch by batch.
 
-Files are checked by `storage.local.verify`, one partition to a process. Through a broker a partition is read in ranges,
-each by a process; the ranges begin where a batch begins, so that nothing between them is left out.
+Files are checked by `storage.local.verify`, one partition to a process. Through a broker a partition is read in
+ranges, each by a process; a batch that lies in two of them counts in the first.
 """
 
 from collections.abc import Iterator, Sequence
@@ -76,19 +76,21 @@ def plan_directory(path: str, topics: Sequence[str] = (), *, deep: bool = False)
     return sorted(units, key=lambda unit: -unit.size)
 
 
-def plan_broker(client: Client, bootstrap: str, topics: Sequence[str] = (), *, deep: bool = False) -> list[BrokerUnit]:
+def plan_broker(
+    client: Client, bootstrap: str, topics: Sequence[str] = (), *, deep: bool = False
+) -> list[BrokerUnit]:
     units = []
     for topic in topics or [row.name for row in client.topics()]:
         policy = next((c.value for c in client.topic_configs(topic) if c.name == "cleanup.policy"), None) or ""
         for partition, (first, last) in ends(client, topic).items():
-            for part in cut(Range(topic, partition, first, last), _RANGE):
-                units.append(BrokerUnit(bootstrap, part, "compact" in policy, deep))
+            parts = cut(Range(topic, partition, first, last), _RANGE)
+            units += [BrokerUnit(bootstrap, part, "compact" in policy, deep) for part in parts]
     return units
 
 
 def audit_directory(unit: DirectoryUnit) -> Audited:
     check = PartitionCheck(OsFiles(), unit.directory, in_use=unit.in_use, deep=unit.deep)
-    problems = []
+    problems: list[Problem] = []
     for finding in check:
         if len(problems) < _MAX_FINDINGS:
             problems.append(

@@ -1,11 +1,11 @@
 """Records to topics, each written once, also if the process is killed at any point and the job started again.
 
 A journal, a file, says before a step what the step is going to read, and after it that it is done. All batches of a
-job carry one producer id, kept in the journal, and sequence numbers that follow from the journal. A step that was begun
-is done again from the same range of offsets: the same records make the same batches with the same numbers, and the
-broker, which remembers the last five batches of a producer in each partition, leaves out what it has. So a step sends
-at most five batches to a partition. A broker forgets a producer after a day (`producer.id.expiration.ms`): a job that
-was cut short should be taken up again before that.
+job carry one producer id, kept in the journal, and sequence numbers that follow from the journal. A step that was
+begun is done again from the same range of offsets: the same records make the same batches with the same numbers, and
+the broker, which remembers the last five batches of a producer in each partition, leaves out what it has. So a step
+sends at most five batches to a partition. A broker forgets a producer after a day (`producer.id.expiration.ms`): a
+job that was cut short should be taken up again before that.
 """
 
 import json
@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tidelog.client import BrokerError, Client
-from tidelog.client.blocking import BlockingBatchSender
 from tidelog.errors import InvalidInput
 from tidelog.model import Offset, ProducerEpoch, ProducerId, TopicPartition
 from tidelog.records.batch import read_header
@@ -121,7 +120,6 @@ class Copier:
 
     def _be_known(self) -> None:
         if self._journal.producer is None:
-            sender: BlockingBatchSender
             with self._client.batch_sender() as sender:
                 identity = sender.identity
             assert identity is not None  # senders are idempotent unless told otherwise

@@ -65,7 +65,9 @@ class _Reader:
             position = found.end()
 
     def _refuse(self, what: str) -> InvalidInput:
-        return InvalidInput(f"the schema {self._text!r} {what}; write it such as: id bigint NOT NULL, tags array<string>")
+        return InvalidInput(
+            f"the schema {self._text!r} {what}; write it such as: id bigint NOT NULL, tags array<string>"
+        )
 
     def _next(self, expected: str | None = None) -> str:
         if not self._tokens:
@@ -138,6 +140,8 @@ class _Reader:
             self._next()
             scale = self._next()
         self._next(")")
-        if not (precision.isdigit() and scale.isdigit() and 1 <= int(precision) <= 38 and int(scale) <= int(precision)):
+        if not (
+            precision.isdigit() and scale.isdigit() and 1 <= int(precision) <= 38 and int(scale) <= int(precision)
+        ):
             raise self._refuse(f"has decimal({precision},{scale})")
         return DecimalType(int(precision), int(scale))

@@ -96,11 +96,12 @@ def _bars(bars: Sequence[tuple[str, int]], width: int = 900, height: int = 140) 
     if not bars:
         return ""
     top, step = max(count for _, count in bars) or 1, width / len(bars)
+    wide = max(1.0, min(step - 2, 60))
     drawn = []
     for index, (label, count) in enumerate(bars):
         tall = count / top * (height - 34)
         drawn.append(
-            f'<rect x="{index * step + 1:.1f}" y="{height - 18 - tall:.1f}" width="{max(1.0, min(step - 2, 60)):.1f}" '
+            f'<rect x="{index * step + 1:.1f}" y="{height - 18 - tall:.1f}" width="{wide:.1f}" '
             f'height="{tall:.1f}" rx="2"><title>{escape(label)}: {count:,}</title></rect>'
         )
     every = max(1, -(-len(bars) // 8))

@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-def plan(
-    client: Client, topic: str, start: Start, end: Start, partitions: Sequence[int] = ()
-) -> list[Range]:
+def plan(client: Client, topic: str, start: Start, end: Start, partitions: Sequence[int] = ()) -> list[Range]:
     """The ranges that these starts and ends mean now."""
     there = ends(client, topic)
     wanted = sorted(partitions or there)

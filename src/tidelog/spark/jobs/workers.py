@@ -10,20 +10,28 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
 
+SMALL_RECORDS, SMALL_BYTES = 500_000, 64 << 20
+
 Unit = TypeVar("Unit")
 Result = TypeVar("Result")
 
 
 def run_units(
-    work: Callable[[Unit], Result], units: Sequence[Unit], *, master: str | None = None, processes: int | None = None
+    work: Callable[[Unit], Result],
+    units: Sequence[Unit],
+    *,
+    master: str | None = None,
+    processes: int | None = None,
+    is_small: bool = False,
 ) -> Iterator[Result]:
-    """Results as they come, in any order. The first failure ends it and is raised."""
+    """Results as they come, in any order. The first failure ends it and is raised. What `is_small` is done here: it
+    is over before other processes are up."""
     if not units:
         return
     if master is not None:
         yield from _on_spark(work, units, master)
         return
-    count = min(processes or len(os.sched_getaffinity(0)), len(units))
+    count = 1 if is_small else min(processes or len(os.sched_getaffinity(0)), len(units))
     if count == 1:
         yield from map(work, units)
         return
@@ -51,9 +59,7 @@ def _on_spark(work: Callable[[Unit], Result], units: Sequence[Unit], master: str
         yield from _as_they_come(lambda unit: pool.submit(one, unit), units, 2 * count)
 
 
-def _as_they_come(
-    submit: Callable[[Unit], "Future[Result]"], units: Sequence[Unit], ahead: int
-) -> Iterator[Result]:
+def _as_they_come(submit: Callable[[Unit], "Future[Result]"], units: Sequence[Unit], ahead: int) -> Iterator[Result]:
     left = iter(units)
     under_way: set[Future[Result]] = set()
     while True:

@@ -13,8 +13,8 @@
     def announce():
         return spark.readStream.table("orders").where("amount > 1000").select("id", "amount")
 
-`topic` declares a view of the good records, for Python and for SQL files (`FROM STREAM orders`), and a flow that sends
-the others to a topic of dead letters. `to_topic` declares a topic as a sink, and a flow into it.
+`topic` declares a view of the good records, for Python and for SQL files (`FROM STREAM orders`), and a flow that
+sends the others to a topic of dead letters. `to_topic` declares a topic as a sink, and a flow into it.
 """
 
 import re
@@ -71,12 +71,17 @@ def topic(
     """Declare a topic as a streaming view, named like the topic unless `view` says otherwise; gives the view's name.
 
     With a `schema` (DDL, or a StructType) values are JSON, and the view has its fields as columns, plus `_record`: a
-    struct of key, topic, partition, offset, timestamp and headers. Without, it has the columns of `format("tidelog")`.
+    struct of key, topic, partition, offset, timestamp and headers. Without, it has those of `format("tidelog")`.
+
     A record is bad if it cannot be decoded, if a field that is NOT NULL is missing, or if an expectation (a name and
     a SQL condition on the columns) does not hold. Bad ones go to the topic `dead_letters`, by default the topic's
-    name with `.dead-letters`. For windows, `event_time` (a SQL expression on the columns) becomes the column `_time`,
-    with a watermark: what is later than `late` may be left out. (`withWatermark` on the view is too late: Spark would
-    have to know the view's columns while the pipeline is still being declared.) The first run begins at the earliest record; `options` go to the source.
+    name with `.dead-letters`.
+
+    For windows, `event_time` (a SQL expression on the columns) becomes the column `_time`, with a watermark: what is
+    later than `late` may be left out. (`withWatermark` on the view is too late: Spark would have to know the view's
+    columns while the pipeline is still being declared.)
+
+    The first run begins at the earliest record; `options` go to the source.
     """
     from pyspark import pipelines as dp
 
@@ -146,9 +151,7 @@ def to_topic(
         DECLARED.sinks.append((servers, name))
         flow = query.__name__
         sink = f"{_identifier(name)}_topic"
-        dp.create_sink(
-            sink, "tidelog", {"kafka.bootstrap.servers": servers, "topic": name, **(options or {})}
-        )
+        dp.create_sink(sink, "tidelog", {"kafka.bootstrap.servers": servers, "topic": name, **(options or {})})
         dp.append_flow(target=sink, name=flow)(lambda: _as_json(query(), key) if json else query())
 
     return declare
@@ -158,23 +161,24 @@ def parse_schema(schema: "str | StructType") -> "StructType":
     """Not to be called within a query: Spark reads the text."""
     from pyspark.sql.types import StructType
 
-    return schema if isinstance(schema, StructType) else StructType.fromDDL(schema)
+    if isinstance(schema, StructType):
+        return schema
+    parsed = StructType.fromDDL(schema)
+    if not isinstance(parsed, StructType):
+        raise InvalidInput(f"the schema {schema!r} has no fields; write it such as: id bigint, amount double")
+    return parsed
 
 
-def decode_json(
-    records: "DataFrame", fields: "StructType", expect: Mapping[str, str] | None = None
-) -> "DataFrame":
-    """Records of `format("tidelog")` (with headers) judged: with the columns `_decoded`, a struct of these fields, and
-    `_error`, which is null if the record is good."""
+def decode_json(records: "DataFrame", fields: "StructType", expect: Mapping[str, str] | None = None) -> "DataFrame":
+    """Records of `format("tidelog")` (with headers) judged: with the columns `_decoded`, a struct of these fields,
+    and `_error`, which is null if the record is good."""
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql.types import StringType, StructField, StructType
 
     everything = StructType([*_nullable(fields).fields, StructField(_CORRUPT, StringType())])
     options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
     text = F.col("value").cast("string")
-    raw = records.select(
-        F.struct(*COLUMNS).alias(_SOURCE), F.from_json(text, everything, options).alias(_RAW)
-    )
+    raw = records.select(F.struct(*COLUMNS).alias(_SOURCE), F.from_json(text, everything, options).alias(_RAW))
     decoded = F.struct(*[F.col(f"{_RAW}.`{one.name}`").alias(one.name) for one in fields.fields])
     # The conditions are about the fields of the value, so these are the columns while they are looked at.
     judged = raw.withColumn(_DECODED, decoded).select(_SOURCE, _RAW, _DECODED, f"{_DECODED}.*")

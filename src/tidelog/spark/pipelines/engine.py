@@ -1,8 +1,8 @@
 """A Spark that pipelines run on, and runs of a project on it.
 
-Spark Declarative Pipelines are driven over Spark Connect. Locally (and with `--master`) the server is started in a JVM
-of this process, on the loopback, on a free port, with a token that only this process knows; it stays for as many runs
-as there are. With `--remote` it is somebody else's.
+Spark Declarative Pipelines are driven over Spark Connect. Locally (and with `--master`) the server is started in a
+JVM of this process, on the loopback, on a free port, with a token that only this process knows; it stays for as many
+runs as there are. With `--remote` it is somebody else's.
 """
 
 import contextlib
@@ -130,7 +130,9 @@ class Engine:
         self._spark.streams.addListener(listener)
         return listener
 
-    def run(self, *, dry: bool = False, full_refresh: bool = False, refresh: list[str] | None = None) -> dict[str, Any]:
+    def run(
+        self, *, dry: bool = False, full_refresh: bool = False, refresh: list[str] | None = None
+    ) -> dict[str, Any]:
         """Everything that there is now, once through; what happened, as kept among the project's runs.
 
         PipelineFailed carries that too, as its `run`."""
@@ -169,18 +171,14 @@ class Engine:
         return run
 
     def _events(self, *, dry: bool, full_refresh: bool, refresh: list[str]) -> Iterator[str]:
-        from pyspark.pipelines.cli import load_pipeline_spec, register_definitions, unpack_pipeline_spec
+        import yaml
+        from pyspark.pipelines.cli import register_definitions, unpack_pipeline_spec
         from pyspark.pipelines.spark_connect_graph_element_registry import SparkConnectGraphElementRegistry
         from pyspark.pipelines.spark_connect_pipeline import create_dataflow_graph, start_run
 
-        import yaml
-
         content = yaml.safe_load(self._project.spec_path.read_text())
         content["storage"] = self._project.storage
-        content["configuration"] = {
-            name: value for name, value in self._conf.items() if not _is_static(name)
-        }
-        assert load_pipeline_spec is not None
+        content["configuration"] = {name: value for name, value in self._conf.items() if not _is_static(name)}
         spec = unpack_pipeline_spec(content)
         graph = create_dataflow_graph(
             self._spark, default_catalog=spec.catalog, default_database=spec.database, sql_conf=spec.configuration
@@ -215,7 +213,9 @@ class Engine:
         deadline = time.monotonic() + 1.0
         while time.monotonic() < deadline:
             waiting = [
-                flow for flow in self.progress.flows() if flow.state == "completed" and not flow.reached and not flow.rows
+                flow
+                for flow in self.progress.flows()
+                if flow.state == "completed" and not flow.reached and not flow.rows
             ]
             if not waiting:
                 return
@@ -256,20 +256,32 @@ class _NoteStream:
 def _is_static(name: str) -> bool:
     """Of the process, not of a session: set at the start or not at all."""
     return name.startswith(
-        ("spark.driver", "spark.executor", "spark.master", "spark.plugins", "spark.connect", "spark.local", "spark.ui")
+        (
+            "spark.driver",
+            "spark.executor",
+            "spark.master",
+            "spark.plugins",
+            "spark.connect",
+            "spark.local",
+            "spark.ui",
+        )
     ) or name in ("spark.sql.warehouse.dir", "spark.sql.catalogImplementation", "spark.app.name")
 
 
 def _is_sparks(error: BaseException) -> bool:
     module = type(error).__module__
-    return module.startswith(("pyspark", "grpc")) or isinstance(error, (TidelogError, SyntaxError, ImportError, NameError))
+    return module.startswith(("pyspark", "grpc")) or isinstance(
+        error, (TidelogError, SyntaxError, ImportError, NameError)
+    )
 
 
 def explain(error: BaseException) -> str:
     """The part of Spark's message that helps: without stack traces and class names."""
     text = str(error)
     text = text.split("\n\nJVM stacktrace")[0]
-    said = [line for line in text.splitlines() if line.strip() and not re.match(r"\s+(at|File) |Traceback|\.\.\.", line)]
+    said = [
+        line for line in text.splitlines() if line.strip() and not re.match(r"\s+(at|File) |Traceback|\.\.\.", line)
+    ]
     told_by_us = re.findall(r"(?:tidelog\.\S*?errors?\S*|\w*Error|DataLoss|InvalidInput)\S*: (.+)", text)
     kept = " ".join(told_by_us[-1:] or said[:6])
     kept = re.sub(r"^\((?:\w+\.)+[\w$]+\)\s*", "", kept)

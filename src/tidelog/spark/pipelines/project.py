@@ -1,11 +1,11 @@
 """A pipeline's folder: `spark-pipeline.yml`, definitions, and in `.tidelog` what its runs leave.
 
-    spark-pipeline.yml      name, storage (checkpoints), configuration, where the definitions are
-    definitions/            Python and SQL files
-    .tidelog/storage        checkpoints, unless the spec names another place
-    .tidelog/warehouse      the tables
-    .tidelog/runs.jsonl     a line for each run
-    .tidelog/pipeline.log   what Spark and the runs said
+spark-pipeline.yml      name, storage (checkpoints), configuration, where the definitions are
+definitions/            Python and SQL files
+.tidelog/storage        checkpoints, unless the spec names another place
+.tidelog/warehouse      the tables
+.tidelog/runs.jsonl     a line for each run
+.tidelog/pipeline.log   what Spark and the runs said
 """
 
 import json

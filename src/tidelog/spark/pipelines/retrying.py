@@ -1,7 +1,7 @@
 """Dead letters played back to where they were read: each once, also if it is killed on the way.
 
-The journal of a project's dead letters says up to where they were played back. A letter that fails again comes back as
-a new one, with its number of retries.
+The journal of a project's dead letters says up to where they were played back. A letter that fails again comes back
+as a new one, with its number of retries.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Retry:
-    """Of the letters of one topic. `only` keeps those whose error has these words in it."""
+    """Of the letters of one topic. `copier.copy(retry.parts)` does it."""
 
     def __init__(self, client: Client, topic: str, journal: Path, *, max_retries: int | None = None) -> None:
         self._client = client
