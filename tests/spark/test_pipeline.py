@@ -15,7 +15,7 @@ from tests.support.brokers import BrokerProcess, eventually, unique
 from tidelog.cli.main import run
 from tidelog.client import Client
 
-SECONDS = 110
+SECONDS = 200  # on a machine that has other things to do
 
 DEFINITIONS = """
 from pyspark import pipelines as dp
@@ -77,6 +77,9 @@ class Shop:
         file = self.folder / ".tidelog" / "runs.jsonl"
         return [json.loads(line) for line in file.read_text().splitlines()] if file.exists() else []
 
+    def completed(self) -> list[dict[str, Any]]:
+        return [run for run in self.runs() if run["state"] == "completed"]
+
     def table(self, name: str) -> list[dict[str, Any]]:
         import pyarrow.parquet as pq
 
@@ -98,7 +101,7 @@ def values(client: Client, topic: str) -> list[bytes | None]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(400)
+@pytest.mark.timeout(600)
 def test_a_pipeline_from_the_first_record_to_the_retried_one(
     shop: Shop, broker: BrokerProcess, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -115,13 +118,11 @@ def test_a_pipeline_from_the_first_record_to_the_retried_one(
             command("watch", str(shop.folder), "--json", "--every", "0.2"), stdout=file, stderr=file
         )
     try:
-        eventually(lambda: shop.runs() or watching.poll() is not None, within=SECONDS)
+        eventually(lambda: shop.completed() or watching.poll() is not None, within=SECONDS)
         assert watching.poll() is None, output.read_text()
-        first = shop.runs()[0]
-        assert first["state"] == "completed", first
-        rows = {flow["flow"]: flow["rows"] for flow in first["flows"]}
-        assert rows["kept"] == 14
-        assert first["flows"][0]["lag"] == {shop.orders: 0}
+        flows = {flow["flow"]: flow for flow in shop.completed()[0]["flows"]}
+        assert flows["kept"]["rows"] == 14
+        assert flows["kept"]["lag"] == {shop.orders: 0}
         assert len(shop.table("kept")) == 10
         assert len(values(client, shop.large)) == 5
         letters = list(client.consume(shop.dead, follow=False))
@@ -170,7 +171,7 @@ def test_a_pipeline_from_the_first_record_to_the_retried_one(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 def test_a_wrong_definition_is_told_by_check_in_a_line(shop: Shop, broker: BrokerProcess) -> None:
     shop.define("no_such_column > 0")
     checked = run_pipeline("check", str(shop.folder))

@@ -114,7 +114,7 @@ _MARK = "# Tidelog's way to start Java; see tidelog/spark/java.py"
 
 
 def java_home(java: Java) -> Path:
-    """A folder for JAVA_HOME whose `bin/java` is our script. Made once, whole or not at all."""
+    """A folder for JAVA_HOME whose `bin/java` is our script."""
     since, flag = _OPENS_WHAT_IS_GONE
     unwanted = [_UNWANTED_FLAG, *([flag] if java.version >= since else [])]
     script = "\n".join(
@@ -129,16 +129,20 @@ def java_home(java: Java) -> Path:
             "",
         ]
     )
-    home = cache_dir() / "java" / hashlib.sha256(script.encode()).hexdigest()[:16]
-    binary = home / "bin" / "java"
-    if not _has_content(binary, script):
-        binary.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, draft = tempfile.mkstemp(dir=binary.parent)
+    return put_script("java", "bin/java", script).parent.parent
+
+
+def put_script(kind: str, name: str, script: str) -> Path:
+    """A script in the user's cache, in a folder for its content. Made once, whole or not at all."""
+    path = cache_dir() / kind / hashlib.sha256(script.encode()).hexdigest()[:16] / name
+    if not _has_content(path, script):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, draft = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(descriptor, "w") as file:
             file.write(script)
         os.chmod(draft, 0o755)  # noqa: S103  (a program)
-        os.replace(draft, binary)
-    return home
+        os.replace(draft, path)
+    return path
 
 
 def _has_content(path: Path, content: str) -> bool:

@@ -15,6 +15,7 @@ here fails because there is none.
 import atexit
 import hashlib
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -24,7 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidelog.errors import TidelogError
-from tidelog.spark.java import Java, cache_dir, find_java, java_home
+from tidelog.spark.java import Java, cache_dir, find_java, java_home, put_script
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,12 +76,12 @@ def prepare(
     _need_pyspark()
     java = find_java()
     os.environ["JAVA_HOME"] = str(java_home(java))
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     _show_workers_the_way()
     master = master or "local[*]"
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_PYTHON", _worker_python() if master.startswith("local") else sys.executable)
     wanted = {**_confs(master), **(conf or {})}
     options = _java_options(java, Path(log_file) if log_file else None, long_lived=long_lived, profile=profile)
     wanted["spark.driver.extraJavaOptions"] = " ".join([*options, wanted.get("spark.driver.extraJavaOptions", "")])
@@ -140,6 +141,29 @@ def _show_workers_the_way() -> None:
     known = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
     if source not in known:
         os.environ["PYTHONPATH"] = os.pathsep.join([source, *known])
+
+
+_PYTHON = """\
+#!/bin/sh
+# Python for Spark's workers; see tidelog/spark/session.py
+kept=
+set -f
+IFS=:
+for entry in $PYTHONPATH; do
+  case "$entry" in */python/lib/pyspark.zip | */python/lib/py4j-*-src.zip) ;; *) kept="$kept${kept:+:}$entry" ;; esac
+done
+export PYTHONPATH="$kept"
+exec %s "$@"
+"""
+
+
+def _worker_python() -> str:
+    """The one that runs this, without the zip of pyspark's sources that Spark puts in front: nothing in it is
+    compiled, so that every process would spend most of a second on that. The pyspark that is installed is the same."""
+    try:
+        return str(put_script("python", "python", _PYTHON % shlex.quote(sys.executable)))
+    except (OSError, TidelogError):
+        return sys.executable
 
 
 # --- the JVM --------------------------------------------------------------------------------------------------------
