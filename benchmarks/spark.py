@@ -1,8 +1,8 @@
-"""Spark over topics. `python -m benchmarks.spark [--quick] [--rows N] [--dir DIR] [--kafka]`.
+"""Spark over topics. `python -m benchmarks.spark [--quick] [--rows N] [--dir DIR] [--no-kafka]`.
 
 A broker in a process of its own, Spark with local[2], values of 100 bytes. Topics are filled by the columnar encoder,
-not by Spark. Every read is checked by count and by sums of lengths and offsets, every write by reading it back. With
-`--kafka`, and where Maven can be reached, Spark's own Kafka connector does the same on the same broker in the same run.
+not by Spark. Every read is checked by count and by sums of lengths and offsets, every write by reading it back. Where
+Maven can be reached, Spark's own Kafka connector does the same on the same broker in the same run.
 """
 
 import argparse
@@ -217,7 +217,9 @@ def main() -> None:
             written = bench.write("sink_plain", "write, by key, acks=all", 0.8)
             bench.write("sink_zstd", "write, by key, acks=all, zstd", compression="zstd")
             if jars:
-                theirs = bench.read("kafka_source", "Spark's Kafka connector: read", "plain", format="kafka", repeat="2")
+                theirs = bench.read(
+                    "kafka_source", "Spark's Kafka connector: read", "plain", format="kafka", repeat="2"
+                )
                 wrote = bench.write("kafka_sink", "Spark's Kafka connector: write", format="kafka")
                 ratios = {"read_ratio": read / theirs, "write_ratio": written / wrote}
                 report.figures |= {name: round(ratio, 2) for name, ratio in ratios.items()}

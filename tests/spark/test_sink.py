@@ -1,6 +1,7 @@
 """Writing to topics with a real Spark and a real broker."""
 
 import re
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -11,8 +12,8 @@ from pyspark.errors import AnalysisException, PySparkException, StreamingQueryEx
 from pyspark.sql import DataFrame, SparkSession
 
 from tests.spark.topics import fill, load, numbered, options, save, stream, texts
-from tests.support.brokers import BrokerProcess
-from tidelog.client import Client
+from tests.support.brokers import BrokerProcess, eventually
+from tidelog.client import Client, connect
 from tidelog.records.compression import Codec
 
 pytestmark = pytest.mark.slow
@@ -104,9 +105,17 @@ def test_the_option_topic_wins_over_the_column(
         ("SELECT 1 value", {"topic": "t"}, "the column value is int, it must be string or binary"),
         ("SELECT 'a' value, 1 amount", {"topic": "t"}, "there is no place for the column amount; topics take key"),
         ("SELECT 'a' value, 1L partition", {"topic": "t"}, "the column partition is bigint, it must be int"),
-        ("SELECT 'a' value, array('x') headers", {"topic": "t"}, "it must be array<struct<key: string, value: binary>>"),
+        (
+            "SELECT 'a' value, array('x') headers",
+            {"topic": "t"},
+            "it must be array<struct<key: string, value: binary>>",
+        ),
         ("SELECT 'a' value", {"topic": "no/name"}, "'no/name' is not a topic name"),
-        ("SELECT 'a' value", {"topic": "t", "kafka.ack": "1"}, "there is no option kafka.ack; did you mean kafka.acks?"),
+        (
+            "SELECT 'a' value",
+            {"topic": "t", "kafka.ack": "1"},
+            "there is no option kafka.ack; did you mean kafka.acks?",
+        ),
         ("SELECT 'a' value", {"topic": "t", "delivery": "exactly-once"}, "exactly-once is not there yet"),
     ],
 )
@@ -174,35 +183,25 @@ def test_a_stream_of_records_over_restarts_and_failures_of_the_query(
 def test_a_broker_that_goes_away_for_a_moment_costs_nothing_and_doubles_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    import threading
-
-    with BrokerProcess(tmp_path) as broker:
-        rows = spark.range(0, 400_000, 1, 2).selectExpr("cast(id as string) key", "repeat(cast(id as string), 20) value")
-        load(spark, broker, subscribePattern=".*").count()  # the workers are up
-        from tidelog.client import connect
-
-        with connect(broker.bootstrap) as client:
-            client.create_topic("out", partitions=4)
-        failures: list[BaseException] = []
-
-        def write() -> None:
-            try:
-                save(rows, broker, topic="out", **{"kafka.batch.size": "20000"})
-            except BaseException as error:
-                failures.append(error)
+    rows = spark.range(0, 150_000, 1, 2).selectExpr("cast(id as string) key", "repeat(cast(id as string), 20) value")
+    with BrokerProcess(tmp_path) as broker, connect(broker.bootstrap) as client:
+        client.create_topic("out", partitions=4)
 
         def written() -> int:
-            with connect(broker.bootstrap) as client:
-                return sum(row.end_offset for row in client.partitions("out"))
+            return sum(row.end_offset for row in client.partitions("out"))
 
-        thread = threading.Thread(target=write)
-        thread.start()
-        while written() == 0 and thread.is_alive():
-            pass
-        broker.kill()
-        broker.start()
-        thread.join(100)
-        assert not failures, failures
-        assert written() == 400_000
+        at_the_kill = []
+
+        def kill_and_start() -> None:
+            at_the_kill.append(eventually(written, within=60))
+            broker.kill()
+            broker.start()
+
+        killer = threading.Thread(target=kill_and_start)
+        killer.start()
+        save(rows, broker, topic="out", **{"kafka.batch.size": "20000", "kafka.buffer.memory": str(1 << 20)})
+        killer.join()
+        assert at_the_kill[0] < 150_000, "the broker was killed too late to matter"
+        assert written() == 150_000
         found = load(spark, broker, subscribe="out").selectExpr("count(distinct key)").collect()
-        assert found == [(400_000,)]
+        assert found == [(150_000,)]

@@ -210,7 +210,7 @@ def test_records_that_are_gone_are_an_error_unless_told_otherwise(
     client.delete_records({TopicPartition(topic, 0): 4})
     assert texts(load(spark, broker, subscribe=topic)) == numbered("v", 6, 4)
     given = {"subscribe": topic, "startingOffsets": json.dumps({topic: {"0": 1}})}
-    with pytest.raises(PySparkException, match="begins at 4, not 1.*set the option failOnDataLoss to false"):
+    with pytest.raises(PySparkException, match=r"begins at 4, not 1.*set the option failOnDataLoss to false"):
         load(spark, broker, **given).count()
     assert texts(load(spark, broker, failOnDataLoss=False, **given)) == numbered("v", 6, 4)
 

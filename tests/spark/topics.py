@@ -1,7 +1,6 @@
 """Topics as the tests read and write them through Spark."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
@@ -46,8 +45,3 @@ def texts(rows: DataFrame) -> list[str]:
 
 def numbered(stem: str, count: int, first: int = 0) -> list[str]:
     return [f"{stem}{number}" for number in range(first, first + count)]
-
-
-def only(row: Any) -> Any:  # noqa: ANN401
-    (value,) = row
-    return value

@@ -5,7 +5,9 @@ are stored; the kernels of `records.columnar` decode them. Python runs once for 
 """
 
 import os
+import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -15,8 +17,9 @@ from tidelog.client import BrokerError, Client, connect
 from tidelog.client.errors import is_unknown_topic
 from tidelog.client.options import ClientOptions, FetchOptions
 from tidelog.errors import CorruptBatch, TidelogError
-from tidelog.model import Offset, TopicPartition
-from tidelog.records.batch import HEADER_SIZE, ReadBuffer
+from tidelog.model import Offset, TimestampMs, TopicPartition
+from tidelog.records.batch import HEADER_SIZE, ReadBuffer, iterate
+from tidelog.records.record import decode
 from tidelog.spark.columns import CORRUPT
 from tidelog.spark.offsets import DataLoss, OffsetRange, data_loss, earliest
 from tidelog.spark.options import ReadSettings
@@ -26,6 +29,9 @@ from tidelog.wire.error_codes import ErrorCode
 
 _FROM_RECORDS = ("key", "value", "headers", "offset", "timestamp", "timestampType")
 _MAX_ROWS = 32_768
+_FEW_ROWS = 5_000
+_KERNELS = "tidelog.records.kernels"
+_MAX_MS = (2**63 - 1) // 1000
 _clients: dict[tuple[int, str, ClientOptions], Client] = {}
 
 
@@ -120,9 +126,12 @@ class _RangeRead:
             return None  # it is told when the broker is asked for the records
 
     def _decode(self, records: ReadBuffer) -> Iterator[pa.RecordBatch]:
+        part = self._part
+        if part.size <= _FEW_ROWS and _KERNELS not in sys.modules:
+            yield from self._decode_few(records)
+            return
         from tidelog.records.columnar import decode_columns
 
-        part = self._part
         decoded = decode_columns(
             records,
             columns=self._columns,
@@ -134,6 +143,32 @@ class _RangeRead:
         for batch in decoded:
             if batch.num_rows:
                 yield self._shaped(batch)
+
+    def _decode_few(self, records: ReadBuffer) -> Iterator[pa.RecordBatch]:
+        """One by one, which is done before the kernels would even be loaded."""
+        found = [
+            (record, batch.header.timestamp_type)
+            for batch in iterate(records, verify=self._settings.fetch.check_crcs)
+            if not batch.header.is_control
+            for record in decode(batch)
+            if self._position <= record.offset < self._part.end
+        ]
+        if not found:
+            return
+        columns: dict[str, tuple[list[Any], pa.DataType]] = {
+            "key": ([record.key for record, _ in found], pa.binary()),
+            "value": ([record.value for record, _ in found], pa.binary()),
+            "offset": ([record.offset for record, _ in found], pa.int64()),
+            "timestamp": ([_microseconds(record.timestamp) for record, _ in found], pa.timestamp("us", tz="UTC")),
+            "timestampType": ([int(kind) for _, kind in found], pa.int32()),
+        }
+        if "headers" in self._columns:
+            headers = [
+                [{"key": name, "value": content} for name, content in record.headers] or None for record, _ in found
+            ]
+            columns["headers"] = headers, self._schema.field("headers").type
+        arrays = [pa.array(*columns[name]) for name in self._columns]
+        yield self._shaped(pa.RecordBatch.from_arrays(arrays, names=self._columns))
 
     def _shaped(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         columns: dict[str, pa.Array] = dict(zip(batch.schema.names, batch.columns, strict=True))
@@ -154,3 +189,8 @@ class _RangeRead:
             known = pa.nulls(size, kind) if content is None else pa.repeat(pa.scalar(content, kind), size)
             self._constants[name] = known
         return known.slice(0, rows)
+
+
+def _microseconds(timestamp: TimestampMs) -> int:
+    """Clamped, as the kernels do it."""
+    return min(max(timestamp, -_MAX_MS), _MAX_MS) * 1000
