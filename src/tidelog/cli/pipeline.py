@@ -3,7 +3,6 @@
 import signal
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -110,14 +109,14 @@ def watch(project: str, every: float, as_json: bool, **spark: Any) -> None:  # n
     stop = threading.Event()
     with _engine(project, long_lived=True, **spark) as (found, engine), _stopping(stop):
         backoff = every
+        ends: dict[str, dict[int, int]] = {}  # of the topics that are read, when the last run began
         while not stop.is_set():
-            ends = _ends(engine)
-            failed = _run_once(found, engine, as_json=as_json)
+            failed = _run_once(found, engine, as_json=as_json, on_declared=lambda: ends.update(_ends()))
             backoff = min(_MAX_BACKOFF_S, 2 * max(backoff, 1.0)) if failed else every
             if failed:
                 click.echo(f"Trying again in {backoff:.0f} s.", err=True)
             stop.wait(backoff)
-            while not failed and not stop.is_set() and _ends(engine, backoff_s=every) == ends:
+            while not failed and not stop.is_set() and not _has_news(engine, ends):
                 stop.wait(every)
     if not as_json:
         click.echo("Stopped.", err=True)
@@ -286,7 +285,14 @@ def _reach_broker(engine: "Engine") -> None:
         pass
 
 
-def _run_once(project: "Project", engine: "Engine", *, as_json: bool, full_refresh: bool = False) -> int:
+def _run_once(
+    project: "Project",
+    engine: "Engine",
+    *,
+    as_json: bool,
+    full_refresh: bool = False,
+    on_declared: Callable[[], None] = lambda: None,
+) -> int:
     """The exit code."""
     from tidelog.spark.pipelines.engine import PipelineFailed
 
@@ -295,7 +301,7 @@ def _run_once(project: "Project", engine: "Engine", *, as_json: bool, full_refre
     try:
         _reach_broker(engine)
         with live_progress(engine, as_json=as_json):
-            done = engine.run(full_refresh=full_refresh)
+            done = engine.run(full_refresh=full_refresh, on_declared=on_declared)
     except PipelineFailed as error:
         failure, done = str(error), error.run  # type: ignore[attr-defined]
     except TidelogError as error:
@@ -350,24 +356,40 @@ def live_progress(engine: "Engine", *, as_json: bool = False) -> Iterator[None]:
             drawer.join()
 
 
-def _ends(engine: "Engine", backoff_s: float = 1.0) -> dict[str, dict[int, int]] | None:
-    """Where the topics that are read end now; None if that cannot be said, which is not what it was."""
+def _ends() -> dict[str, dict[int, int]]:
+    """Where the topics that the definitions name end now."""
     from tidelog.spark.pipelines.definitions import DECLARED
 
     found: dict[str, dict[int, int]] = {}
-    try:
-        for servers in {servers for servers, _ in DECLARED.sources}:
-            with open_client(servers) as client:
-                for topic in {name for at, name in DECLARED.sources if at == servers}:
-                    found[topic] = _topic_ends(client, topic)
-        seen = {topic for flow in engine.progress.flows() for topic in flow.reached} - set(found)
-        if seen:
-            with open_client(engine.bootstrap or DEFAULT_BOOTSTRAP) as client:
-                found |= {topic: _topic_ends(client, topic) for topic in seen}
-    except TidelogError:
-        time.sleep(backoff_s)
-        return None
+    for servers in {servers for servers, _ in DECLARED.sources}:
+        with open_client(servers) as client:
+            for topic in {name for at, name in DECLARED.sources if at == servers}:
+                found[topic] = _topic_ends(client, topic)
     return found
+
+
+def _has_news(engine: "Engine", before: Mapping[str, Mapping[int, int]]) -> bool:
+    """Topics have grown since `before`, or beyond what was read of those that only Spark knows of. A broker that
+    cannot be asked has no news."""
+    try:
+        if any(before.get(topic) != ends for topic, ends in _ends().items()):
+            return True
+        others = {
+            topic: offsets
+            for flow in engine.progress.flows()
+            for topic, offsets in flow.reached.items()
+            if topic not in before
+        }
+        if not others:
+            return False
+        with open_client(engine.bootstrap or DEFAULT_BOOTSTRAP) as client:
+            return any(
+                end > offsets.get(str(number), 0)
+                for topic, offsets in others.items()
+                for number, end in _topic_ends(client, topic).items()
+            )
+    except TidelogError:
+        return False
 
 
 def _topic_ends(client: Client, topic: str) -> dict[int, int]:

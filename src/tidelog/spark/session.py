@@ -159,7 +159,7 @@ exec %s "$@"
 
 def _worker_python() -> str:
     """The one that runs this, without the zip of pyspark's sources that Spark puts in front: nothing in it is
-    compiled, so that every process would spend most of a second on that. The pyspark that is installed is the same."""
+    compiled, so that every process would spend most of a second on that. The installed pyspark is the same."""
     try:
         return str(put_script("python", "python", _PYTHON % shlex.quote(sys.executable)))
     except (OSError, TidelogError):

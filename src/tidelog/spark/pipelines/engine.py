@@ -11,8 +11,10 @@ import re
 import secrets
 import socket
 import time
-from collections.abc import Iterator, Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -23,9 +25,15 @@ from tidelog.spark.pipelines.progress import RunProgress
 from tidelog.spark.pipelines.project import Project
 from tidelog.spark.session import prepare
 
-# Once, not twice: what may pass is tried again by the client already, and by `watch`.
-_RETRIES_CONF = "spark.sql.pipelines.maxFlowRetryAttempts"
-_FLOW_EVENT = re.compile(r"Flow (?P<flow>.+?) (?:is|has) (?P<state>[A-Z]+)\.?", re.DOTALL)
+# A flow that fails is tried again soon: the client has waited already for what passes with time.
+_FLOWS = {
+    "spark.sql.pipelines.execution.watchdog.minRetryTime": "1",
+    "spark.sql.pipelines.execution.watchdog.maxRetryTime": "10",
+}
+# On one machine: each flow starts processes of its own, and Spark gives them ten seconds to come up.
+_CONCURRENT_FLOWS_CONF = "spark.sql.pipelines.execution.maxConcurrentFlows"
+_FLOW_EVENT = re.compile(r"Flow (?P<flow>\S+) (?:is |has )?(?P<state>[A-Z]{4,})", re.DOTALL)
+_REPORT_SECONDS = 1.0
 
 
 class PipelineFailed(TidelogError):
@@ -52,7 +60,8 @@ class Engine:
             )
         self._project = project
         self._remote = remote
-        self._conf = {_RETRIES_CONF: "1", **project.configuration, **(conf or {})}
+        here = {} if remote else {_CONCURRENT_FLOWS_CONF: str(max(2, len(os.sched_getaffinity(0))))}
+        self._conf = {**_FLOWS, **here, **project.configuration, **(conf or {})}
         if bootstrap is not None:
             self._conf[BOOTSTRAP_CONF] = bootstrap
         project.state.mkdir(exist_ok=True)
@@ -118,9 +127,13 @@ class Engine:
         engine = self
 
         class Listener(StreamingQueryListener):
-            def onQueryStarted(self, event: Any) -> None: ...  # noqa: ANN401, N802
+            def onQueryStarted(self, event: Any) -> None:  # noqa: ANN401, ARG002, N802
+                engine.progress.heard_query(began=True)
+
             def onQueryIdle(self, event: Any) -> None: ...  # noqa: ANN401, N802
-            def onQueryTerminated(self, event: Any) -> None: ...  # noqa: ANN401, N802
+            def onQueryTerminated(self, event: Any) -> None:  # noqa: ANN401, ARG002, N802
+                engine.progress.heard_query(began=False)
+
             def onQueryProgress(self, event: Any) -> None:  # noqa: ANN401, N802
                 import json
 
@@ -131,22 +144,28 @@ class Engine:
         return listener
 
     def run(
-        self, *, dry: bool = False, full_refresh: bool = False, refresh: list[str] | None = None
+        self,
+        *,
+        dry: bool = False,
+        full_refresh: bool = False,
+        refresh: list[str] | None = None,
+        on_declared: Callable[[], None] = lambda: None,
     ) -> dict[str, Any]:
         """Everything that there is now, once through; what happened, as kept among the project's runs.
 
-        PipelineFailed carries that too, as its `run`."""
+        `on_declared` is called when the definitions are read, before anything runs. PipelineFailed carries what
+        happened too, as its `run`."""
         self.progress = RunProgress()
         began, clock = datetime.now(UTC), time.monotonic()
         failure: str | None = None
         try:
-            for message in self._events(dry=dry, full_refresh=full_refresh, refresh=refresh or []):
+            for message in self._events(
+                dry=dry, full_refresh=full_refresh, refresh=refresh or [], on_declared=on_declared
+            ):
                 self._heard(message)
         except Exception as error:
-            if not _is_sparks(error):
-                raise
-            failure = explain(error)
-            self._project.note(f"failed: {error}")
+            failure = explain(error, self._project.folder)
+            self._project.note("failed: " + "".join(traceback.format_exception(error)))
         if self._classic is not None and self._keeps_tables and not dry:
             with contextlib.suppress(Exception):
                 tables.remember(self._classic, self._tables_file)
@@ -170,7 +189,9 @@ class Engine:
             raise problem
         return run
 
-    def _events(self, *, dry: bool, full_refresh: bool, refresh: list[str]) -> Iterator[str]:
+    def _events(
+        self, *, dry: bool, full_refresh: bool, refresh: list[str], on_declared: Callable[[], None]
+    ) -> Iterator[str]:
         import yaml
         from pyspark.pipelines.cli import register_definitions, unpack_pipeline_spec
         from pyspark.pipelines.spark_connect_graph_element_registry import SparkConnectGraphElementRegistry
@@ -187,6 +208,7 @@ class Engine:
         with contextlib.redirect_stdout(_NoteStream(self._project)):
             registry = SparkConnectGraphElementRegistry(self._spark, graph)
             register_definitions(self._project.spec_path, registry, spec, self._spark, graph)
+        on_declared()
         results = start_run(
             self._spark,
             graph,
@@ -206,20 +228,13 @@ class Engine:
         if found is not None:
             name = found["flow"].strip("`'").replace("`", "")
             state = found["state"].lower()
-            self.progress.heard_state(name, state, message if state == "failed" else None)
+            self.progress.heard_state(name, state, _essence(message) if state == "failed" else None)
 
     def _wait_for_reports(self) -> None:
         """The last reports of rows come a moment after the flows have ended."""
-        deadline = time.monotonic() + 1.0
-        while time.monotonic() < deadline:
-            waiting = [
-                flow
-                for flow in self.progress.flows()
-                if flow.state == "completed" and not flow.reached and not flow.rows
-            ]
-            if not waiting:
-                return
-            time.sleep(0.05)
+        deadline = time.monotonic() + _REPORT_SECONDS
+        while time.monotonic() < deadline and not self.progress.is_settled:
+            time.sleep(0.02)
 
     def close(self) -> None:
         with contextlib.suppress(Exception):
@@ -268,32 +283,40 @@ def _is_static(name: str) -> bool:
     ) or name in ("spark.sql.warehouse.dir", "spark.sql.catalogImplementation", "spark.app.name")
 
 
-def _is_sparks(error: BaseException) -> bool:
-    module = type(error).__module__
-    return module.startswith(("pyspark", "grpc")) or isinstance(
-        error, (TidelogError, SyntaxError, ImportError, NameError)
-    )
+def explain(error: BaseException, folder: Path) -> str:
+    """What went wrong, in a line or two: without stack traces and class names, and with the place in a file of the
+    project, if it was there."""
+    if type(error).__module__.startswith(("pyspark", "grpc")):
+        return _essence(str(error))
+    where = ""
+    if isinstance(error, SyntaxError) and error.filename:
+        where = f"{error.filename}:{error.lineno}: "
+    for frame in traceback.extract_tb(error.__traceback__):
+        if Path(frame.filename).is_relative_to(folder):
+            where = f"{frame.filename}:{frame.lineno}: "
+    name = "" if isinstance(error, TidelogError) else f"{type(error).__name__}: "
+    return f"{where}{name}{error}"
 
 
-def explain(error: BaseException) -> str:
-    """The part of Spark's message that helps: without stack traces and class names."""
-    text = str(error)
-    text = text.split("\n\nJVM stacktrace")[0]
-    said = [
+def _essence(text: str) -> str:
+    """The part of a message of Spark's that helps."""
+    text = text.split("\n\nJVM stacktrace")[0].split("=== Streaming Query ===")[0]
+    by_us = re.findall(r"^\S*tidelog\.\S+: (.+)$", text, re.MULTILINE)  # the end of a Python traceback
+    if by_us:
+        return str(by_us[-1])
+    lines = [
         line for line in text.splitlines() if line.strip() and not re.match(r"\s+(at|File) |Traceback|\.\.\.", line)
     ]
-    told_by_us = re.findall(r"(?:tidelog\.\S*?errors?\S*|\w*Error|DataLoss|InvalidInput)\S*: (.+)", text)
-    kept = " ".join(told_by_us[-1:] or said[:6])
-    kept = re.sub(r"^\((?:\w+\.)+[\w$]+\)\s*", "", kept)
-    kept = re.sub(r"(?:[a-z]\w*\.){2,}(\w+(?:Exception|Error)): ", "", kept)
-    if isinstance(error, (SyntaxError, ImportError, NameError)):
-        where = ""
-        trace = error.__traceback__
-        while trace is not None:
-            where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}: "
-            trace = trace.tb_next
-        return f"{where}{type(error).__name__}: {text}"
-    return kept or type(error).__name__
+    kept = " ".join(lines[:6])
+    for noise in (
+        r"^Flow \S+ has FAILED[^.]*\.\s*(Error: )?",
+        r"\[STREAM_FAILED\] Query \[.*?\] terminated with exception: ",
+        r"^\((?:\w+\.)+[\w$]+\)\s*",
+        r"(?:[a-z]\w*\.){2,}\w+(?:Exception|Error): ",
+        r"\s*SQLSTATE: \w+",
+    ):
+        kept = re.sub(noise, "", kept)
+    return kept.strip() or "Spark does not say why; see the log"
 
 
 def _free_port() -> int:

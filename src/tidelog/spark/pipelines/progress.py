@@ -57,14 +57,26 @@ class RunProgress:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._flows: dict[str, FlowProgress] = {}
+        self._queries = 0
 
     def flows(self) -> list[FlowProgress]:
         with self._lock:
             return sorted(self._flows.values(), key=lambda flow: flow.name)
 
+    @property
+    def is_settled(self) -> bool:
+        """Every query that began has said that it ended, which it does after its last rows."""
+        return self._queries <= 0
+
+    def heard_query(self, *, began: bool) -> None:
+        with self._lock:
+            self._queries += 1 if began else -1
+
     def heard_state(self, flow: str, state: str, error: str | None = None) -> None:
         with self._lock:
             row = self._flow(flow)
+            if row.state == "failed" and state == "completed":
+                return  # said of everything that has ended
             row.state = state
             row.error = error or (row.error if state == "failed" else None)
             if state == "running" and row.began is None:
