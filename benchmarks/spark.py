@@ -34,7 +34,8 @@ _EVENT = b'{"user": %06d, "event": "click", "page": "/products/%06d", "source": 
 MAVEN = "https://repo1.maven.org/maven2"
 CONNECTOR = (
     "org/apache/spark/spark-sql-kafka-0-10_2.13/4.2.0/spark-sql-kafka-0-10_2.13-4.2.0.jar",
-    "org/apache/spark/spark-token-provider-kafka-0-10_2.13/4.2.0/spark-token-provider-kafka-0-10_2.13-4.2.0.jar",
+    # Not every mirror has the later ones of this part, which only deals with security.
+    "org/apache/spark/spark-token-provider-kafka-0-10_2.13/4.0.0/spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
     "org/apache/kafka/kafka-clients/3.9.2/kafka-clients-3.9.2.jar",
     "org/apache/commons/commons-pool2/2.13.1/commons-pool2-2.13.1.jar",
 )
