@@ -80,8 +80,9 @@ def prepare(
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     _show_workers_the_way()
     master = master or "local[*]"
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    os.environ.setdefault("PYSPARK_PYTHON", _worker_python() if master.startswith("local") else sys.executable)
+    python = _worker_python() if master.startswith("local") else sys.executable
+    os.environ.setdefault("PYSPARK_PYTHON", python)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", python)  # what plans sources runs beside the driver
     wanted = {**_confs(master), **(conf or {})}
     options = _java_options(java, Path(log_file) if log_file else None, long_lived=long_lived, profile=profile)
     wanted["spark.driver.extraJavaOptions"] = " ".join([*options, wanted.get("spark.driver.extraJavaOptions", "")])
