@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: help run test torture interop check format bench bench-storage bench-broker bench-columnar bench-wire clean
+.PHONY: help run demo test torture interop check format bench bench-storage bench-broker bench-columnar bench-wire \
+	bench-compaction bench-spark clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
@@ -13,11 +14,14 @@ help:  ## show this list
 $(READY): pyproject.toml requirements/dev.txt requirements/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tidelog needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[columnar]' -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[avro,columnar,spark,table]' -r requirements/dev.txt
 	@touch $@
 
 run: $(READY)  ## start a broker on 127.0.0.1:9092, data in ./tidelog-data; Ctrl-C stops it
 	@$(BIN)/tidelog serve
+
+demo: $(READY)  ## a broker, a stream of events and a Spark pipeline at work; Ctrl-C ends it
+	@$(BIN)/tidelog demo
 
 test: $(READY)  ## run every test
 	$(BIN)/python -m pytest -n $(WORKERS) -q
@@ -39,7 +43,7 @@ format: $(READY)  ## put the source into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: bench-storage bench-broker bench-columnar bench-wire  ## run every benchmark
+bench: bench-storage bench-broker bench-columnar bench-wire bench-compaction bench-spark  ## run every benchmark
 
 bench-storage: $(READY)  ## storage speed against the raw disk; the last line is JSON
 	$(BIN)/python -m benchmarks.storage
@@ -52,6 +56,12 @@ bench-columnar: $(READY)  ## record batches to Arrow columns and back
 
 bench-wire: $(READY)  ## microseconds to decode and encode the hot messages
 	$(BIN)/python -m benchmarks.wire
+
+bench-compaction: $(READY)  ## records a second that compaction goes through
+	$(BIN)/python -m benchmarks.compaction
+
+bench-spark: $(READY)  ## reading and writing topics with Spark; the last line is JSON
+	$(BIN)/python -m benchmarks.spark
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) sample-log .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

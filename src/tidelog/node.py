@@ -154,7 +154,7 @@ class Node:
     async def _keep_up(self, logs: LocalStore) -> None:
         while True:
             await asyncio.sleep(self._config.number("log.retention.check.interval.ms") / 1000)
-            for partition, error in logs.upkeep(time.time_ns() // 1_000_000).items():
+            for partition, error in logs.upkeep(time.time_ns() // 1_000_000, self.broker.needed_from).items():
                 log.error("upkeep failed", partition=str(partition), reason=str(error))
 
 

@@ -104,6 +104,7 @@ def test_kafkas_topic_configs_are_there_with_kafkas_defaults() -> None:
         "segment.jitter.ms": "0",
         "segment.ms": "604800000",
         "tidelog.flush": "acks",
+        "tidelog.retention.wait.for.group": "",
         "tidelog.table": "false",
         "unclean.leader.election.enable": "false",
     }

@@ -308,6 +308,20 @@ def test_retention_by_time_deletes_segments_whose_newest_record_is_too_old(tmp_p
     assert values(read_records(log)) == [b"new"]
 
 
+def test_retention_keeps_what_somebody_still_needs(tmp_path: Path) -> None:
+    settings = LogSettings(segment_bytes=2000, retention_ms=50, retention_bytes=2000, flush=FlushPolicy.OS)
+    log = open_log(OsFiles(), settings, directory=str(tmp_path))
+    fill(log, 100)
+    assert log.retain(NOW_MS + 1000, keep_from=0) == 0
+    log.retain(NOW_MS + 1000, keep_from=40)
+    assert 0 < log.start_offset <= 40, "the segment that holds the offset stays whole"
+    log.retain(NOW_MS + 1000, keep_from=99)
+    assert log.start_offset <= 99
+    assert read_records(log)[-1].offset == 99, "also in the active segment"
+    log.retain(NOW_MS + 1000, keep_from=100)
+    assert (log.start_offset, log.end_offset) == (100, 100)
+
+
 def test_without_limits_retention_deletes_nothing(tmp_path: Path) -> None:
     settings = LogSettings(segment_bytes=2000, retention_ms=-1, flush=FlushPolicy.OS)
     log = open_log(OsFiles(), settings, directory=str(tmp_path))

@@ -136,6 +136,15 @@ class Broker:
             return partition
         raise partition
 
+    def needed_from(self, partition: TopicPartition) -> Offset | None:
+        """From here on a group needs the records that retention waits for; None: retention waits for nobody. A group
+        that has not committed yet needs them all."""
+        topic = self.topics.find(partition.topic)
+        group = topic.config.retention_wait_for_group if topic is not None else ""
+        if not group:
+            return None
+        return self.groups.coordinator.committed(group, *partition) or 0
+
     def topic_name(self, topic_id: bytes) -> str | None:
         topic = self.topics.find_id(topic_id)
         return None if topic is None else topic.name

@@ -216,6 +216,9 @@ segment.ms long 604800000 1.. log.roll.ms,log.roll.hours*3600000
 tidelog.flush string acks acks|always|interval|os tidelog.flush
     When records are forced to the disk. "acks": before a producer with acks=all is answered. "always": before every
     producer is answered. "interval": every flush.ms or flush.messages, nobody waits. "os": when the system likes.
+tidelog.retention.wait.for.group string "" -
+    Retention keeps what this consumer group has not committed yet, whatever retention.ms and retention.bytes say. For
+    `tidelog archive`: nothing is deleted before it is archived. Empty: it waits for nobody.
 tidelog.table boolean false -
     Keep a table of the last value of each key beside the log, which is answered from without reading the topic. Needs
     the extra "table".

@@ -132,6 +132,7 @@ class TopicConfig:
     message_timestamp_after_max_ms: int
     retention_ms: int
     retention_bytes: int
+    retention_wait_for_group: str  # empty: for nobody
     segment_bytes: int
     segment_ms: int
     segment_jitter_ms: int
@@ -391,6 +392,7 @@ def _topic_config(values: Mapping[str, Any], flush: FlushPolicy, producer_id_exp
         message_timestamp_type=TimestampType.CREATE_TIME if create_time else TimestampType.LOG_APPEND_TIME,
         flush=flush,
         producer_id_expiration_ms=producer_id_expiration_ms,
+        retention_wait_for_group=values["tidelog.retention.wait.for.group"],
         **{name.replace(".", "_"): values[name] for name in _AS_THEY_ARE},
     )
 

@@ -1,7 +1,7 @@
 """`tidelog cluster`, and what all commands that talk to a broker share: its address, and words for times."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -71,7 +71,7 @@ def open_client(bootstrap: str) -> Client:
     return connect(bootstrap, ClientOptions(client_id="tidelog-cli"))
 
 
-def show(shapes: dict[str, Shape], *, as_json: bool) -> Rows:
+def show(shapes: Mapping[str, Shape], *, as_json: bool) -> Rows:
     return JsonRows() if as_json else TableRows(shapes)
 
 

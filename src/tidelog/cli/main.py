@@ -21,14 +21,21 @@ FAILED, INTERRUPTED = 1, 130
 
 # name: (module, attribute, what the help says), so that neither `--help` nor another command imports it.
 _COMMANDS = {
+    "archive": ("tidelog.cli.archive", "command", "Write a topic to Parquet or Delta, each record once."),
+    "audit": ("tidelog.cli.audit", "command", "Check every CRC and every offset, in parallel."),
     "cluster": ("tidelog.cli.cluster", "group", "Show the cluster and its brokers."),
     "completion": ("tidelog.cli.completion", "command", "Print what makes your shell complete tidelog's commands."),
     "config": ("tidelog.cli.serve", "config", "Show a broker's settings and where they come from."),
     "consume": ("tidelog.cli.consume", "command", "Read records from a topic."),
+    "demo": ("tidelog.cli.demo", "command", "See a broker and a Spark pipeline at work."),
     "group": ("tidelog.cli.group", "group", "List, describe, seek and delete consumer groups."),
     "log": ("tidelog.cli.log", "group", "Look into, verify and repair logs on disk."),
+    "pipeline": ("tidelog.cli.pipeline", "group", "Make, check, run and watch Spark pipelines on topics."),
     "produce": ("tidelog.cli.produce", "command", "Write lines to a topic."),
+    "profile": ("tidelog.cli.profile", "command", "Tell what is in topics, as a table and a page."),
+    "replay": ("tidelog.cli.replay", "command", "Write a stretch of a topic to another one."),
     "serve": ("tidelog.cli.serve", "serve", "Run a broker."),
+    "sql": ("tidelog.cli.sql", "command", "Ask topics a question in SQL."),
     "txn": ("tidelog.cli.txn", "group", "List, describe and abort transactions."),
     "topic": ("tidelog.cli.topic", "group", "Create, list, describe, alter and delete topics."),
 }

@@ -8,6 +8,7 @@ is drawn.
 import json
 import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -278,3 +279,30 @@ def byte_progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(title, total=total)
         yield lambda more: progress.advance(task, more)
+
+
+@contextmanager
+def record_progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
+    """The same for records."""
+    if not sys.stderr.isatty() or not total:
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeRemainingColumn(),
+    )
+    began = time.monotonic()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(title, total=total, rate="")
+
+        def advance(more: int) -> None:
+            rate = (progress.tasks[0].completed + more) / max(0.001, time.monotonic() - began)
+            progress.update(task, advance=more, rate=f"{rate:,.0f} records/s")
+
+        yield advance

@@ -18,15 +18,17 @@ from itertools import islice
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from tidelog.client.accumulator import Delivered, Receipt, memory_of
+from tidelog.client.accumulator import Delivered, Identity, Receipt, memory_of
 from tidelog.client.admin import ClusterInfo, ConfigEntry, PartitionInfo, TopicInfo
 from tidelog.client.asynchronous import AsyncClient
+from tidelog.client.batch_sender import BatchSender, Written
 from tidelog.client.cluster import Cluster
 from tidelog.client.consumer import ConsumedRecord, Member, Source, records_of
 from tidelog.client.content import AnyHeaders, Content, Moment
 from tidelog.client.errors import ClientClosed
 from tidelog.client.fetcher import Fetched
 from tidelog.client.group_admin import CommittedOffset, GroupDescription, GroupListing
+from tidelog.client.log_dirs import LogPlace, log_places
 from tidelog.client.offsets import OffsetAtTime, Start
 from tidelog.client.options import (
     DEFAULT_BOOTSTRAP,
@@ -38,6 +40,7 @@ from tidelog.client.options import (
     parse_bootstrap,
 )
 from tidelog.client.producer import Producer, prepare
+from tidelog.client.ranges import RangeReader, RawChunk
 from tidelog.client.tables import Freshness, TableInfo, TableValue
 from tidelog.client.transaction_admin import ProducerInPartition, TransactionDescription, TransactionListing
 from tidelog.client.transactions import OpenTransaction, TransactionalProducer
@@ -204,6 +207,38 @@ class BlockingTransactionalProducer(BlockingProducer):
 
     def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
         self._thread.run(self._producer.__aexit__(error_type))
+
+
+class BlockingBatchSender:
+    """`with client.batch_sender() as sender: sender.send(...); sender.flush()`; see `batch_sender`."""
+
+    def __init__(self, client: "Client", thread: LoopThread, sender: BatchSender) -> None:
+        self._client = client  # a client that nobody holds any more ends
+        self._thread = thread
+        self._sender = sender
+
+    @property
+    def identity(self) -> Identity | None:
+        return self._sender.identity
+
+    def next_sequence(self, partition: TopicPartition) -> int:
+        return self._sender.next_sequence(partition)
+
+    def send(self, partition: TopicPartition, batches: Sequence[ReadBuffer]) -> None:
+        self._thread.run(self._sender.send(partition, list(batches)))
+
+    def flush(self) -> dict[TopicPartition, Written]:
+        return self._thread.run(self._sender.flush())
+
+    def close(self) -> None:
+        with suppress(ClientClosed):
+            self._thread.run(self._sender.close())
+
+    def __enter__(self) -> "BlockingBatchSender":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
 
 class BlockingStream(Iterator[ConsumedRecord]):
@@ -438,6 +473,16 @@ class Client:
         """How far the topic's table is, by partition."""
         return self._thread.run(self._client.table(topic))
 
+    def batch_sender(self, options: ProducerOptions | None = None) -> "BlockingBatchSender":
+        """For batches that the caller encodes: many at once, each written once."""
+
+        async def made() -> BatchSender:
+            sender = BatchSender(self._client.cluster, options or ProducerOptions())
+            await sender.start()
+            return sender
+
+        return BlockingBatchSender(self, self._thread, self._thread.run(made()))
+
     # --- consuming ------------------------------------------------------------------------------------------------
 
     def consume(
@@ -471,6 +516,30 @@ class Client:
         )
         return BlockingStream(self, self._thread, source, limit)
 
+    def read_range(
+        self,
+        topic: str,
+        partition: int,
+        start: Offset,
+        end: Offset,
+        *,
+        fetch: FetchOptions | None = None,
+        topic_id: bytes | None = None,
+    ) -> Iterator[RawChunk]:
+        """The batches from `start` to `end` as they are stored, for a decoder of one's own; see `ranges`."""
+
+        async def made() -> RangeReader:
+            place = TopicPartition(topic, partition)
+            return RangeReader(self._client.cluster, place, start, end, fetch or FetchOptions(), topic_id)
+
+        reader = self._thread.run(made())
+        try:
+            while (chunk := self._thread.run(reader.next())) is not None:
+                yield chunk
+        finally:
+            with suppress(ClientClosed):
+                self._thread.run(reader.close())
+
     # --- topics and records ---------------------------------------------------------------------------------------
 
     def topics(self) -> list[TopicInfo]:
@@ -482,6 +551,10 @@ class Client:
     def partitions(self, topic: str) -> list[PartitionInfo]:
         """With first and next offsets."""
         return self._thread.run(self._client.admin.partitions(topic))
+
+    def partition_count(self, topic: str, *, create: bool = False) -> int:
+        """`create`: the broker may create the topic, if it is set to do so."""
+        return len(self._thread.run(self._client.cluster.topic(topic, create=create)).partitions)
 
     def create_topic(
         self,
@@ -555,6 +628,10 @@ class Client:
     def start_offsets(self, partitions: Iterable[TopicPartition], start: Start) -> dict[TopicPartition, Offset]:
         """The offsets that a `start` of `consume` means for these partitions."""
         return self._thread.run(self._client.start_offsets(partitions, start))
+
+    def log_places(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, LogPlace]:
+        """Where their leaders keep them on disk."""
+        return self._thread.run(log_places(self._client.cluster, list(partitions)))
 
     def cluster_info(self) -> ClusterInfo:
         return self._thread.run(self._client.admin.cluster_info())

@@ -171,7 +171,7 @@ class Fetcher:
     def _read(self, partition: TopicPartition, from_offset: Offset, data: PartitionData) -> Fetched:
         records = data.records
         assert records is None or isinstance(records, memoryview)  # as everything that was decoded
-        whole = whole_batches(records or memoryview(b""))
+        whole, _ = whole_batches(records or memoryview(b""))
         if records and not whole:  # brokers older than KIP-74 cut even the first batch
             doubled = 2 * self._limits.get(partition, self._options.partition_max_bytes)
             self._limits[partition] = min(doubled, self._cluster.options.max_frame_bytes)
@@ -180,7 +180,7 @@ class Fetcher:
         batches = list(iterate(whole, verify=self._options.check_crcs))
         next_offset = max(from_offset, batches[-1].header.next_offset) if batches else from_offset
         aborted = (data.aborted_transactions or []) if self._options.read_committed else []
-        shown = list(_visible(batches, aborted))
+        shown = list(visible(batches, aborted))
         return Fetched(partition, from_offset, next_offset, data.high_watermark, shown)
 
     async def _reset(self, partition: TopicPartition, from_offset: Offset) -> Fetched:
@@ -207,20 +207,21 @@ class Fetcher:
             self._backoff.reset()
 
 
-def whole_batches(records: memoryview) -> memoryview:
-    """The records without a batch at their end that is cut off."""
-    end = 0
+def whole_batches(records: memoryview) -> tuple[memoryview, int]:
+    """The records without a batch at their end that is cut off, and where the last whole batch begins; -1: none."""
+    end, last = 0, -1
     while end + LENGTH_END <= len(records):
         size: int = _LENGTH.unpack_from(records, end + _LENGTH_AT)[0] + LENGTH_END
-        if size < LENGTH_END or end + size > len(records):
-            if size < LENGTH_END:
-                return records  # not a length at all: the reader of the batches says so
+        if size < LENGTH_END:
+            return records, end  # not a length at all: the reader of the batches says so
+        if end + size > len(records):
             break
+        last = end
         end += size
-    return records[:end]
+    return records[:end], last
 
 
-def _visible(batches: list[BatchView], aborted: list[AbortedTransaction]) -> Iterator[BatchView]:
+def visible(batches: Iterable[BatchView], aborted: list[AbortedTransaction]) -> Iterator[BatchView]:
     """Without control batches, and without the batches of the aborted transactions that the broker listed."""
     upcoming = sorted(aborted, key=lambda transaction: -transaction.first_offset)
     aborting: set[int] = set()

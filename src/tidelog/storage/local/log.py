@@ -583,8 +583,8 @@ class LocalLog:
         self._checkpoint_durably()
         return end
 
-    def retain(self, now_ms: TimestampMs) -> int:
-        """Delete the oldest segments that are too old or too many bytes; how many."""
+    def retain(self, now_ms: TimestampMs, *, keep_from: Offset | None = None) -> int:
+        """Delete the oldest segments that are too old or too many bytes; how many. `keep_from` and what follows stay."""
         settings = self.settings
         if self._active.is_full(0, self._end, now_ms, settings):
             self._roll(now_ms)
@@ -598,6 +598,8 @@ class LocalLog:
                 continue  # compaction left nothing of it: it goes with the next one, and the log's start with it
             too_old = oldest_ms is not None and 0 <= segment.max_timestamp < oldest_ms
             if segment.size == 0 or not (too_old or excess >= segment.size):
+                break
+            if keep_from is not None and segment.end_offset > keep_from:
                 break
             expired = number
             excess -= segment.size

@@ -6,10 +6,11 @@
 
 import os
 import resource
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from tidelog.errors import InvalidInput, StorageError, TidelogError
-from tidelog.model import TimestampMs, TopicPartition, is_topic_name
+from tidelog.model import Offset, TimestampMs, TopicPartition, is_topic_name
 from tidelog.settings import LogSettings, StorageSettings
 from tidelog.storage.local.commit import GroupCommit, InlineCommit, SyncWay
 from tidelog.storage.local.files import Files, OsFiles, remove_tree, storage_error
@@ -96,13 +97,16 @@ class LocalStore:
         except OSError as error:
             raise storage_error(error, f"delete {partition}") from error
 
-    def upkeep(self, now_ms: TimestampMs) -> dict[TopicPartition, TidelogError]:
-        """Retention, segments that are old enough to seal, producers to forget. What failed, by partition: one that
-        cannot be kept up must not keep the others from it."""
+    def upkeep(
+        self, now_ms: TimestampMs, keep_from: Callable[[TopicPartition], Offset | None] = lambda _: None
+    ) -> dict[TopicPartition, TidelogError]:
+        """Retention, segments that are old enough to seal, producers to forget. `keep_from` names the offset that
+        retention must not go beyond, if there is one. What failed, by partition: one that cannot be kept up must not
+        keep the others from it."""
         failures: dict[TopicPartition, TidelogError] = {}
         for partition, log in self._logs.items():
             try:
-                log.retain(now_ms)
+                log.retain(now_ms, keep_from=keep_from(partition))
             except TidelogError as error:
                 failures[partition] = error
         return failures

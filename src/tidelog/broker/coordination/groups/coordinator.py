@@ -208,6 +208,10 @@ class GroupCoordinator:
         else:
             self._env.paces[group_id] = pace
 
+    def committed(self, group_id: str, topic: str, partition: int) -> int | None:
+        """The group's offset of a partition, once it is durable; None: it has none."""
+        return self._offsets.committed(group_id, topic, partition)
+
     def topics_changed(self) -> None:
         """Topics were created, deleted, or have more partitions: groups that subscribe to them get new targets with
         their next heartbeats."""

@@ -74,6 +74,10 @@ class Offsets:
     def has(self, group_id: str) -> bool:
         return group_id in self._rows
 
+    def committed(self, group_id: str, topic: str, partition: int) -> int | None:
+        row = self._rows.get(group_id, {}).get(topic, {}).get(partition)
+        return None if row is None else row.offset
+
     def group_ids(self) -> list[str]:
         return list(self._rows)
 

