@@ -584,7 +584,7 @@ class LocalLog:
         return end
 
     def retain(self, now_ms: TimestampMs, *, keep_from: Offset | None = None) -> int:
-        """Delete the oldest segments that are too old or too many bytes, but nothing from `keep_from` on; how many."""
+        """Delete the oldest segments that are too old or too many bytes, nothing from `keep_from` on; how many."""
         settings = self.settings
         if self._active.is_full(0, self._end, now_ms, settings):
             self._roll(now_ms)
