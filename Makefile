@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 WORKERS ?= auto
 
 .PHONY: help run demo test torture interop check format bench bench-storage bench-broker bench-columnar bench-wire \
-	bench-compaction bench-spark clean
+	bench-compaction bench-tables bench-peers bench-growth bench-spark clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
@@ -43,7 +43,7 @@ format: $(READY)  ## put the source into shape
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: bench-storage bench-broker bench-columnar bench-wire bench-compaction bench-spark  ## run every benchmark
+bench: bench-storage bench-broker bench-columnar bench-wire bench-compaction bench-tables bench-spark  ## run every benchmark but those with peers
 
 bench-storage: $(READY)  ## storage speed against the raw disk; the last line is JSON
 	$(BIN)/python -m benchmarks.storage
@@ -59,6 +59,15 @@ bench-wire: $(READY)  ## microseconds to decode and encode the hot messages
 
 bench-compaction: $(READY)  ## records a second that compaction goes through
 	$(BIN)/python -m benchmarks.compaction
+
+bench-tables: $(READY)  ## building tables of keys, and asking them
+	$(BIN)/python -m benchmarks.tables
+
+bench-peers: $(READY)  ## Tidelog and its peers side by side; needs Maven or Java's registry, takes long
+	$(BIN)/python -m benchmarks.peers
+
+bench-growth: $(READY)  ## how cost grows with partitions, connections, data and consumers
+	$(BIN)/python -m benchmarks.peers.growth
 
 bench-spark: $(READY)  ## reading and writing topics with Spark; the last line is JSON
 	$(BIN)/python -m benchmarks.spark
