@@ -1,7 +1,7 @@
 """Topics as temporary views, for SQL: `SELECT * FROM orders`."""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -69,12 +69,8 @@ def register_snapshot(
         size = sum(place.size_bytes for place in client.log_places(known.partitions).values())
     if offsets.available(start, end) > _SMALL_ROWS or size > _SMALL_BYTES:
         return False
-<<<<<<< HEAD
-    schema = cast("StructType", StructType.fromDDL(default_schema(settings)))
-=======
     schema = StructType.fromDDL(default_schema(settings))
     assert isinstance(schema, StructType)
->>>>>>> spark
     ranges = [offsets.OffsetRange(*place, start[place], end[place], known.ids[place.topic]) for place in end]
     batches = [batch for part in ranges for batch in read_range(settings, schema, part)]
     table = pa.Table.from_batches(batches, schema=to_arrow_schema(schema, timezone="UTC"))
