@@ -142,7 +142,9 @@ def driver() -> str:
             told.update(file.read())
     target = f"{cache_directory()}/driver-{told.hexdigest()[:16]}"
     if not os.path.exists(target):
-        _compile([*compiler, *flags, *sources, library, f"-Wl,-rpath,{os.path.dirname(library)}", "-lpthread"], target)
+        _compile(
+            [*compiler, *flags, *sources, library, f"-Wl,-rpath,{os.path.dirname(library)}", "-lpthread"], target
+        )
     return target
 
 

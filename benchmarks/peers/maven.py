@@ -193,7 +193,9 @@ def from_central(path: str) -> bytes:
         return data
 
 
-def download(artifacts: Iterable[Artifact], directory: str, fetch: Callable[[str], bytes] = from_central) -> list[str]:
+def download(
+    artifacts: Iterable[Artifact], directory: str, fetch: Callable[[str], bytes] = from_central
+) -> list[str]:
     """Their jars in `directory`, each checked against the repository's SHA-1; what is there already stays."""
     os.makedirs(directory, exist_ok=True)
 

@@ -125,11 +125,13 @@ static void send_one(struct producer *producer, int32_t partition, uint8_t *valu
     producer->checksum += hash64(value, size);
 }
 
-// `--count` messages, `SEND_AT_ONCE` to a partition at a time, as a sticky partitioner does.
+// `--count` messages, some hundred to a partition at a time, as a sticky partitioner does.
 void client_produce(void) {
     int64_t count = number_option("count", REQUIRED), first = number_option("first", 0);
     size_t size = number_option("size", REQUIRED);
     int32_t partitions = number_option("partitions", 1);
+    int64_t at_once = count / partitions / 4;  // each partition has its turn four times at least
+    at_once = at_once < 1 ? 1 : at_once > SEND_AT_ONCE ? SEND_AT_ONCE : at_once;
     struct producer producer = {0};
     payload_prepare(size);
     producer_start(&producer, text_option("linger-ms", "5"));
@@ -138,7 +140,7 @@ void client_produce(void) {
     usage_begin();
     int64_t began = now_ns();
     for (int64_t done = 0, turn = 0; done < count; turn++) {
-        int many = count - done < SEND_AT_ONCE ? count - done : SEND_AT_ONCE;
+        int many = count - done < at_once ? count - done : at_once;
         memset(messages, 0, sizeof messages);
         for (int i = 0; i < many; i++) {
             messages[i].payload = room + i * size;
@@ -185,7 +187,8 @@ struct consumer {
     rd_kafka_message_t *batch[READ_AT_ONCE];
 };
 
-static void consumer_start(struct consumer *consumer, int64_t from) {
+// From offset 0: the topics of a benchmark are new, and nothing has to be looked up.
+static void consumer_start(struct consumer *consumer) {
     rd_kafka_conf_t *conf = configuration();
     const char *topic = text_option("topic", REQUIRED_TEXT);
     set(conf, "group.id", "benchmark");
@@ -194,6 +197,7 @@ static void consumer_start(struct consumer *consumer, int64_t from) {
     set(conf, "enable.partition.eof", "true");
     set(conf, "auto.offset.reset", "error");
     set(conf, "fetch.queue.backoff.ms", "5");  // the default lets a fast consumer pause for a second
+    set(conf, "fetch.wait.max.ms", "100");     // a fetch of partitions that are read to their ends holds up the others
     set(conf, "queued.min.messages", "1000000");
     set(conf, "queued.max.messages.kbytes", "131072");
     consumer->rk = start(CONSUMER, conf);
@@ -204,7 +208,7 @@ static void consumer_start(struct consumer *consumer, int64_t from) {
     consumer->queue = rd_kafka_queue_get_consumer(consumer->rk);
     rd_kafka_topic_partition_list_t *list = rd_kafka_topic_partition_list_new(consumer->partitions);
     for (int32_t i = 0; i < consumer->partitions; i++)
-        rd_kafka_topic_partition_list_add(list, topic, i)->offset = from;
+        rd_kafka_topic_partition_list_add(list, topic, i)->offset = 0;
     rd_kafka_resp_err_t error = rd_kafka_assign(consumer->rk, list);
     if (error)
         fail("assign: %s", rd_kafka_err2str(error));
@@ -255,7 +259,7 @@ void client_consume(void) {
     static struct consumer consumer;
     int64_t expected = number_option("count", REQUIRED);
     usage_begin();
-    consumer_start(&consumer, OFFSET_BEGINNING);
+    consumer_start(&consumer);
     int64_t began = now_ns();
     while (consumer.at_end < consumer.partitions) {
         consumer_read(&consumer, 100, NULL, NULL);
@@ -345,7 +349,7 @@ void client_latency(void) {
     struct latency latency = {0};
     double seconds = number_option("seconds", 5);
     steady_prepare(&steady);
-    consumer_start(&consumer, OFFSET_BEGINNING);
+    consumer_start(&consumer);
     await_empty_topic(&consumer);
     steady.most = (int64_t)(steady.rate * (seconds + 1));
     usage_begin();
@@ -415,7 +419,7 @@ void client_catch_up(void) {
     usage_begin();
     pthread_t sender;
     pthread_create(&sender, NULL, send_steadily, &steady);
-    consumer_start(&consumer, OFFSET_BEGINNING);
+    consumer_start(&consumer);
     int64_t began = now_ns();
     while ((int64_t)consumer.messages < old) {
         consumer_read(&consumer, 100, NULL, NULL);

@@ -17,7 +17,6 @@ typedef int rd_kafka_resp_err_t;
 
 enum { PRODUCER = 0, CONSUMER = 1 };  // rd_kafka_type_t
 enum { MSG_F_COPY = 0x2 };
-enum { OFFSET_BEGINNING = -2 };
 enum { ERR_PARTITION_EOF = -191, ERR_QUEUE_FULL = -184, ERR_ASSIGN = -175, ERR_REVOKE = -174 };
 
 typedef struct {
