@@ -88,7 +88,7 @@ class Bench:
         before = server.data_bytes()
         new = NewTopic(name, partitions, 1, config=dict(server.topic_config(fsync)))
         try:
-            admin.create_topics([new], operation_timeout=60, request_timeout=90)[name].result()
+            admin.create_topics([new], operation_timeout=300, request_timeout=300)[name].result()
             self._await_leaders(admin, name, partitions)
         except KafkaException as error:
             raise Failed(f"{server.title} did not create a topic of {partitions} partitions: {error}") from error
@@ -97,7 +97,7 @@ class Bench:
         finally:
             if server.is_alive:
                 with contextlib.suppress(KafkaException):
-                    admin.delete_topics([name], operation_timeout=60, request_timeout=90)[name].result()
+                    admin.delete_topics([name], operation_timeout=300, request_timeout=300)[name].result()
                 deadline = time.monotonic() + 20
                 while server.data_bytes() > before + (1 << 20) and time.monotonic() < deadline:
                     time.sleep(0.1)

@@ -1,6 +1,7 @@
 """Small charts as SVG, made of nothing but text: bars with whiskers, and lines over a logarithmic axis."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -41,7 +42,7 @@ def bars(
     unit: str,
     logarithmic: bool = False,
 ) -> str:
-    """Horizontal bars: a group for each label, in it a bar for each of `names` (key to title), or that it has none."""
+    """Horizontal bars: a group for each label, in it a bar for each of `names` (key to title)."""
     label_width = 16 + _CHARACTER * max(len(label) for label, _ in groups)
     width, bar, gap, top = label_width + 560, 14, 12, 76
     plot = width - label_width - 90
@@ -124,6 +125,27 @@ def lines(
     body.append(_text(left + plot_width / 2, height - 16, f"{across} (logarithmic)", anchor="middle", size=10))
     body.append(_text(8, top - 8, unit, size=10))
     return _svg(width, height, title, subtitle, body, _legend(names, left))
+
+
+def side_by_side(pictures: Sequence[str], columns: int = 2) -> str:
+    """Several charts of this module as one."""
+    sizes = [_size_of(picture) for picture in pictures]
+    wide, high = max(width for width, _ in sizes), max(height for _, height in sizes)
+    rows = -(-len(pictures) // columns)
+    width, height = wide * min(columns, len(pictures)), high * rows
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
+    ]
+    for number, picture in enumerate(pictures):
+        x, y = number % columns * wide, number // columns * high
+        parts.append(picture.replace("<svg ", f'<svg x="{x}" y="{y}" ', 1))
+    return "\n".join([*parts, "</svg>\n"])
+
+
+def _size_of(picture: str) -> tuple[int, int]:
+    found = re.search(r'width="(\d+)" height="(\d+)"', picture)
+    assert found is not None
+    return int(found[1]), int(found[2])
 
 
 def _steps(most: float) -> list[float]:

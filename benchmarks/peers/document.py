@@ -219,34 +219,35 @@ def growth_markdown(growth: Mapping[str, Any], drawn: Sequence[str]) -> str:
     text = [
         "## How cost grows",
         "",
-        f"`{growth['command']}` made these figures: medians of {growth['repeats']}, {machine_line(growth['machine'])}.",
+        f"`{growth['command']}` made these figures: medians of {growth['repeats']} repeats, data on disk 1.",
+        f"Machine: {machine_line(growth['machine'])}.",
         *(f"**Missing**: {_TITLES.get(name, name)}: {why}" for name, why in growth["missing"].items()),
         "",
     ]
     for sweep in growth["sweeps"]:
         text += [f"### {sweep['title']}", "", sweep["conditions"], ""]
-        peers = list(growth["peers"])
-        heads = [f"{figure} ({_TITLES[peer]})" for figure in sweep["figures"] for peer in peers]
-        text += [f"| {sweep['across']} | {' | '.join(heads)} |", "|" + "---|" * (len(heads) + 1)]
+        heads = [sweep["across"], "broker", *sweep["figures"]]
+        text += [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
         for point in sweep["points"]:
-            cells = [
-                _growth_cell(point["peers"].get(peer, {}), figure) for figure in sweep["figures"] for peer in peers
-            ]
-            text.append(f"| {point['at']:,g} | {' | '.join(cells)} |")
-        text += ["", *(f"![{sweep['title']}]({FOLDER}/{name})" for name in drawn if f"-{sweep['key']}-" in name), ""]
+            for peer in growth["peers"]:
+                cells = _growth_cells(point["peers"].get(peer, {}), sweep["figures"])
+                text.append(f"| {point['at']:,g} | {_TITLES[peer]} | {' | '.join(cells)} |")
+        text += ["", *(f"![{sweep['title']}]({FOLDER}/{name})" for name in drawn if f"-{sweep['key']}." in name), ""]
     return "\n".join(text)
 
 
-def _growth_cell(found: Mapping[str, Any], figure: str) -> str:
+def _growth_cells(found: Mapping[str, Any], figures: Sequence[str]) -> list[str]:
     if "failed" in found:
-        return f"FAILED: {found['failed'].replace('|', '/')}"
-    return with_spread(summarize(found[figure])) if figure in found else "missing"
+        return [f"FAILED: {found['failed'].replace('|', '/')}", *("FAILED" for _ in figures[1:])]
+    return [with_spread(summarize(found[figure])) if figure in found else "missing" for figure in figures]
 
 
 def draw_growth(growth: Mapping[str, Any]) -> dict[str, str]:
+    """One picture for each sweep, in it a chart for each figure."""
     drawn = {}
     for sweep in growth["sweeps"]:
-        for number, figure in enumerate(sweep["figures"]):
+        pictures = []
+        for figure in sweep["figures"]:
             series = {
                 peer: [
                     (point["at"], summarize(point["peers"][peer][figure]).median)
@@ -255,12 +256,15 @@ def draw_growth(growth: Mapping[str, Any]) -> dict[str, str]:
                 ]
                 for peer in growth["peers"]
             }
-            drawn[f"growth-{sweep['key']}-{number}.svg"] = charts.lines(
-                f"{sweep['title']}: {figure}",
-                machine_line(growth["machine"]),
-                {peer: line for peer, line in series.items() if line},
-                growth["peers"],
-                across=sweep["across"],
-                unit=figure,
+            pictures.append(
+                charts.lines(
+                    f"{sweep['title']}: {figure}",
+                    machine_line(growth["machine"]),
+                    {peer: line for peer, line in series.items() if line},
+                    growth["peers"],
+                    across=sweep["across"],
+                    unit=figure,
+                )
             )
+        drawn[f"growth-{sweep['key']}.svg"] = charts.side_by_side(pictures)
     return drawn

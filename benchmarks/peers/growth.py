@@ -1,7 +1,7 @@
 """How cost grows: throughput and broker CPU against partitions, connections, data on disk and consumers of a group.
 
-`python -m benchmarks.peers.growth [--quick] [--only SWEEP ...] [--peers tidelog,kafka] [--most-gb 10]`. One thing grows,
-the work stays the same. Everything sent is read back and checked, as in `benchmarks.peers`.
+`python -m benchmarks.peers.growth [--quick] [--only SWEEP ...] [--peers tidelog,kafka] [--most-gb 10]`. One thing
+grows, the work stays the same. Everything sent is read back and checked, as in `benchmarks.peers`.
 """
 
 import argparse
@@ -93,25 +93,38 @@ def over_members(bench: Bench, server: KafkaProtocolServer, members: int) -> dic
     }
 
 
+@dataclass
+class _Filled:
+    server: KafkaProtocolServer
+    topic: str
+    close: contextlib.ExitStack
+    requests: int = 0
+    checksum: int = 0
+
+
 class DataOnDisk:
-    """One server of its own that fills up; at each size the same work, and restarts."""
+    """A server of its own for each peer, that fills up; at each size the same work, and restarts."""
+
+    _PARTITIONS, _RECORDS, _SIZE = 16, 64, 1000
 
     def __init__(self) -> None:
-        self._servers: dict[str, tuple[KafkaProtocolServer, contextlib.ExitStack, str, int]] = {}
+        self._filled: dict[str, _Filled] = {}
 
     def __call__(self, bench: Bench, server: KafkaProtocolServer, gigabytes: int) -> dict[str, float]:
-        partitions, records, size = 16, 64, 1000
-        other, stack, topic, full = self._servers.get(server.name) or self._begin(bench, server, partitions)
-        wanted = int(gigabytes * 1e9 / bench.scale.share / (records * size))
-        options: dict[str, Any] = {"topic": topic, "partitions": partitions, "timeout": 900}
-        if wanted > full:
-            bench.drive(
-                other, "wire", **options, producers=4, window=16, requests=wanted - full, records=records, size=size
-            )
-            self._servers[server.name] = (other, stack, topic, wanted)
-        measured = over_partitions(bench, other, partitions)
+        filled = self._filled.get(server.name) or self._begin(bench, server)
+        other = filled.server
+        more = int(gigabytes * 1e9 / bench.scale.share / (self._RECORDS * self._SIZE)) - filled.requests
+        options: dict[str, Any] = {"topic": filled.topic, "partitions": self._PARTITIONS, "timeout": 900}
+        if more > 0:
+            batches = {"requests": more, "records": self._RECORDS, "size": self._SIZE}
+            sent = bench.drive(other, "wire", **options, **batches, producers=4, window=16)
+            filled.requests += more
+            filled.checksum += int(sent["checksum"], 16)
+        measured = over_partitions(bench, other, self._PARTITIONS)
         evict(other.data)
-        cold = bench.drive(other, "wire", **options, readers=1, count=max(wanted, full) * records)
+        cold = bench.drive(other, "wire", **options, readers=1, count=filled.requests * self._RECORDS)
+        if int(cold["read_checksum"], 16) != filled.checksum:
+            raise Failed(f"of {gigabytes} GB others came back than were sent")
         other.stop()
         clean = other.start()
         other.kill()
@@ -123,26 +136,20 @@ class DataOnDisk:
             "start after SIGKILL s": after_kill,
         }
 
-    def _begin(
-        self, bench: Bench, server: KafkaProtocolServer, partitions: int
-    ) -> tuple[KafkaProtocolServer, contextlib.ExitStack, str, int]:
-        stack = contextlib.ExitStack()
-        other = type(server)(bench.fresh_directory("data"))
-        stack.callback(other.remove)
-        try:
+    def _begin(self, bench: Bench, server: KafkaProtocolServer) -> _Filled:
+        with contextlib.ExitStack() as stack:
+            other = type(server)(bench.fresh_directory("data"))
+            stack.callback(other.remove)
             other.start()
-            topic = stack.enter_context(bench.topic(other, partitions))
-        except BaseException:
-            stack.close()
-            raise
-        self._servers[server.name] = (other, stack, topic, 0)
-        return self._servers[server.name]
+            topic = stack.enter_context(bench.topic(other, self._PARTITIONS))
+            filled = self._filled[server.name] = _Filled(other, topic, stack.pop_all())
+        return filled
 
     def close(self) -> None:
-        for server, stack, _, _ in self._servers.values():
-            server.kill()
-            stack.close()
-        self._servers.clear()
+        for filled in self._filled.values():
+            filled.server.kill()
+            filled.close.close()
+        self._filled.clear()
 
 
 def all_sweeps(most_gb: int, data: DataOnDisk) -> list[Sweep]:
@@ -180,7 +187,7 @@ def all_sweeps(most_gb: int, data: DataOnDisk) -> list[Sweep]:
             "group",
             "Consumers of a group",
             "consumers",
-            "20,000 msg/s of 1 KB produced to 200 partitions and read by a group at once; librdkafka, acks all, no fsync.",
+            "20,000 msg/s of 1 KB to 200 partitions, read by a group at once; librdkafka, acks all, no fsync.",
             [f"read {RATE}", f"in and out {COST}", "all joined after s"],
             [1, 10, 50, 100, 200],
             over_members,
