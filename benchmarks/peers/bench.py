@@ -1,0 +1,219 @@
+"""What every workload works with: the driver, topics, and a machine brought into the same state before each run."""
+
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
+
+from benchmarks.floor import touch_memory
+from benchmarks.peers import install
+from benchmarks.peers.servers import KafkaProtocolServer, Server
+
+
+class Failed(Exception):
+    """A run that did not do what it should, or could not be verified: it has no figures."""
+
+
+class NotOffered(Exception):
+    """The peer does not have what the row asks for. The text says what."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much work. `share` divides what default runs do."""
+
+    share: int = 1
+    recovery_gb: float = 2.0
+
+    def count(self, full: int, least: int = 1) -> int:
+        return max(least, full // self.share)
+
+    def seconds(self, full: float) -> float:
+        return max(1.0, full / min(self.share, 4))
+
+
+@dataclass
+class Run:
+    """What the driver said, and what the broker used while the driver measured."""
+
+    said: dict[str, Any]
+    broker_cpu_seconds: float
+
+    def __getitem__(self, name: str) -> Any:
+        return self.said[name]
+
+    @property
+    def cpu_per_gb(self) -> float:
+        size = self.said.get("bytes") or self.said["read_bytes"]
+        return float(self.broker_cpu_seconds / size * 1e9)
+
+    def notes(self, phase: str) -> dict[str, float]:
+        """What explains the figures of this phase."""
+        return {
+            f"{phase} client thread": self.said["client_busiest_thread"],
+            f"{phase} client cpu": self.said["client_cpu_seconds"] / self.said["seconds"],
+            f"{phase} broker cpu": self.broker_cpu_seconds / self.said["seconds"],
+        }
+
+
+class Bench:
+    def __init__(self, directory: str, scale: Scale) -> None:
+        self.directory = directory
+        self.scale = scale
+        self._driver = install.driver()
+        self._names = itertools.count()
+
+    def fresh_name(self) -> int:
+        return next(self._names)
+
+    def fresh_directory(self, name: str) -> str:
+        directory = f"{self.directory}/{name}-{self.fresh_name()}"
+        os.makedirs(directory)
+        return directory
+
+    @contextlib.contextmanager
+    def topic(self, server: KafkaProtocolServer, partitions: int, *, fsync: bool = False) -> Iterator[str]:
+        """A new topic; its data is gone in the end, from the disk too."""
+        name = f"bench-{self.fresh_name()}"
+        admin = AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 0})
+        before = server.data_bytes()
+        new = NewTopic(name, partitions, 1, config=dict(server.topic_config(fsync)))
+        try:
+            admin.create_topics([new], operation_timeout=300, request_timeout=300)[name].result()
+            self._await_leaders(admin, name, partitions)
+        except KafkaException as error:
+            raise Failed(f"{server.title} did not create a topic of {partitions} partitions: {error}") from error
+        try:
+            yield name
+        finally:
+            if server.is_alive:
+                with contextlib.suppress(KafkaException):
+                    admin.delete_topics([name], operation_timeout=300, request_timeout=300)[name].result()
+                deadline = time.monotonic() + 20
+                while server.data_bytes() > before + (1 << 20) and time.monotonic() < deadline:
+                    time.sleep(0.1)
+
+    @staticmethod
+    def _await_leaders(admin: AdminClient, name: str, partitions: int) -> None:
+        """Until every partition answers: metadata may speak of a leader that does not know of it yet."""
+        deadline = time.monotonic() + 90
+        latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+        wanted = {TopicPartition(name, number): latest for number in range(partitions)}
+        while True:
+            try:
+                for answer in admin.list_offsets(wanted, request_timeout=30).values():
+                    answer.result()
+                return
+            except KafkaException as error:
+                if time.monotonic() > deadline:
+                    raise Failed(
+                        f"{partitions} partitions of a new topic were not ready after 90 s: {error}"
+                    ) from error
+                time.sleep(0.05)
+
+    def settle(self, size: int) -> None:
+        """Writes back what other runs left, and has `size` bytes of memory ready (see `benchmarks.floor`)."""
+        os.sync()
+        touch_memory(max(size, 64 << 20))
+
+    def drive(self, server: Server, mode: str, *, timeout: int = 180, **options: Any) -> Run:
+        """One run of the driver against the server. Raises `Failed` unless the driver vouches for it."""
+        server.check_alive()
+        command = [self._driver, mode, "--bootstrap", server.bootstrap, "--timeout", str(timeout), "--phases", "1"]
+        for name, value in options.items():
+            command += [f"--{name.replace('_', '-')}", str(value)]
+        cpu = {"begin": 0.0, "end": 0.0}
+        said: dict[str, Any] = {"ok": False, "error": "the driver said nothing"}
+        with _process(command, timeout + 30) as process:
+            assert process.stdout is not None
+            assert process.stdin is not None
+            for line in process.stdout:
+                if (phase := line.strip()) in cpu:
+                    cpu[phase] = server.cpu_seconds()
+                    process.stdin.write("\n")
+                    process.stdin.flush()
+                elif line.startswith("{"):
+                    said = json.loads(line)
+        if not said.pop("ok"):
+            raise Failed(f"{mode}: {said['error']}")
+        server.check_alive()
+        return Run(said, cpu["end"] - cpu["begin"])
+
+    @contextlib.contextmanager
+    def connections(self, server: Server, count: int) -> Iterator[None]:
+        """So many connections more, greeted and idle."""
+        command = [self._driver, "hold", "--bootstrap", server.bootstrap, "--connections", str(count)]
+        with _process(command, 300) as process:
+            assert process.stdout is not None
+            assert process.stdin is not None
+            line = process.stdout.readline()
+            if line.strip() != "ready":
+                raise Failed(f"{count} connections: {line}")
+            yield
+            process.stdin.close()
+            process.stdout.read()
+
+
+@contextlib.contextmanager
+def _process(command: list[str], timeout: float) -> Iterator[subprocess.Popen[str]]:
+    """Gone in the end, and killed when it takes too long."""
+    process = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    watchdog = threading.Timer(timeout, process.kill)
+    watchdog.start()
+    try:
+        yield process
+        process.wait()
+    finally:
+        watchdog.cancel()
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+
+def verified(sent: Run, read: Run, *, names: tuple[str, str] = ("messages", "checksum")) -> None:
+    """What was read is what was sent: the same number, and the same sum of checksums."""
+    messages, checksum = names
+    if sent["messages"] != read[messages] or sent["checksum"] != read[checksum]:
+        raise Failed(
+            f"sent {sent['messages']:.0f} messages with checksum {sent['checksum']}, "
+            f"read {read[messages]:.0f} with {read[checksum]}"
+        )
+
+
+class PeakMemory:
+    """The most that a server held while this was open."""
+
+    def __init__(self, server: Server) -> None:
+        self.peak_mb = 0.0
+        self._server = server
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch)
+
+    def _watch(self) -> None:
+        while True:
+            with contextlib.suppress(OSError):
+                self.peak_mb = max(self.peak_mb, self._server.memory_mb())
+            if self._done.wait(0.2):
+                return
+
+    def __enter__(self) -> "PeakMemory":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
