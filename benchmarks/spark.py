@@ -244,9 +244,7 @@ def main() -> None:
             written = bench.write("sink_plain", "write, by key, acks=all", 0.8)
             bench.write("sink_zstd", "write, by key, acks=all, zstd", compression="zstd")
             if jars:
-                theirs = bench.read(
-                    "kafka_source", "Spark's Kafka connector: read", "plain", format="kafka", repeat="2"
-                )
+                theirs = bench.read("kafka_source", "Spark's Kafka connector: read", "plain", format="kafka")
                 wrote = bench.write("kafka_sink", "Spark's Kafka connector: write", format="kafka")
                 ratios = {"read_ratio": read / theirs, "write_ratio": written / wrote}
                 report.figures |= {name: round(ratio, 2) for name, ratio in ratios.items()}
