@@ -454,7 +454,7 @@ class LocalLog:
         return end
 
     def retain(self, now_ms: TimestampMs, *, keep_from: Offset | None = None) -> int:
-        """Delete the oldest segments that are too old or too many bytes; how many. What is from `keep_from` on stays."""
+        """Delete the oldest segments that are too old or too many bytes; how many. From `keep_from` on all stays."""
         settings = self.settings
         if self._active.is_full(0, self._end, now_ms, settings):
             self._roll(now_ms)
