@@ -46,6 +46,8 @@ class Broker:
             [sys.executable, "-m", "tidelog", "serve", "--data-dir", directory, "--listen", "127.0.0.1:0"],
             stdout=subprocess.PIPE,
             text=True,
+            # As after an installation by pip, which compiles what it installs.
+            env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
         )
         assert self._process.stdout is not None
         line = self._process.stdout.readline()

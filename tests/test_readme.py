@@ -120,9 +120,10 @@ def test_output_is_compared_without_trailing_space_and_with_gaps(expected: str, 
     assert matches(expected, actual) is same
 
 
-def test_the_readme_names_the_two_commands() -> None:
+def test_the_readme_names_the_three_commands() -> None:
     commands = [command for command, _ in examples()]
     assert [command.split("#")[0].strip() for command in commands if command.startswith("make")] == [
+        "make demo",
         "make run",
         "make test",
     ]

@@ -319,7 +319,9 @@ class Connection(asyncio.BufferedProtocol):
 
     def _account(self) -> None:
         """What this connection holds counts for all: the one that goes over their common bound has to go."""
-        held = self._pending_bytes + sum(map(len, self._frames)) + self._reader.pending
+        held = self._pending_bytes + self._reader.pending
+        if self._frames:
+            held += sum(map(len, self._frames))
         self._owner.held_bytes += held - self._held_bytes
         grown, self._held_bytes = held > self._held_bytes, held
         if grown and self._owner.held_bytes > self._owner.limits.max_total_bytes:

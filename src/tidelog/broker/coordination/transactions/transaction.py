@@ -17,6 +17,7 @@ import json
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import NamedTuple
 
 from tidelog.broker.coordination.timers import Timer
@@ -178,7 +179,7 @@ class Transaction:
             next_producer_id=self.next_producer_id,
             timeout_ms=self.timeout_ms,
             state=self.state,
-            partitions=_text_of(self.partitions),
+            partitions=_text_of(tuple(self.partitions)),
             groups=json.dumps(sorted(self.groups)) if self.groups else "[]",
             started_ms=self.started_ms,
             updated_ms=self.updated_ms,
@@ -222,7 +223,8 @@ class Transaction:
         return transaction
 
 
-def _text_of(partitions: Iterable[TopicPartition]) -> str:
+@lru_cache(1024)  # most transactions of a producer are about the same partitions
+def _text_of(partitions: tuple[TopicPartition, ...]) -> str:
     """{"topic": [0, 1]}"""
     by_topic: dict[str, list[int]] = {}
     for topic, partition in partitions:
@@ -230,5 +232,6 @@ def _text_of(partitions: Iterable[TopicPartition]) -> str:
     return json.dumps(by_topic, separators=(",", ":")) if by_topic else "{}"
 
 
-def _partitions_of(text: str) -> list[TopicPartition]:
-    return [TopicPartition(topic, number) for topic, numbers in json.loads(text).items() for number in numbers]
+@lru_cache(1024)
+def _partitions_of(text: str) -> tuple[TopicPartition, ...]:
+    return tuple(TopicPartition(topic, number) for topic, numbers in json.loads(text).items() for number in numbers)
