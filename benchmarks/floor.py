@@ -5,6 +5,7 @@ whichever program takes it from the kernel first pays, for its page cache too. T
 will write, and giving it back, leaves that cost out of what is measured.
 
 `receive_and_write`: the least that a broker does with a batch is to receive it and to write it down.
+`send_file`: the least that it does for a reader, asked for a megabyte at a time.
 """
 
 import mmap
@@ -22,6 +23,17 @@ peer = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
 data = bytes(int(sys.argv[2]))
 for _ in range(int(sys.argv[3])):
     peer.sendall(data)
+"""
+
+_READER = """
+import socket, sys
+peer = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+size, room = int(sys.argv[2]), bytearray(1 << 20)
+for _ in range(int(sys.argv[3])):
+    peer.sendall(b"more")
+    left = size
+    while left:
+        left -= peer.recv_into(room, min(left, len(room)))
 """
 
 
@@ -49,5 +61,28 @@ def receive_and_write(directory: str, size: int, count: int) -> float:
         after = resource.getrusage(resource.RUSAGE_SELF)
         peer.close()
         assert sender.wait(10) == 0
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return seconds / (size * count) * 1e9
+
+
+def send_file(directory: str, size: int, count: int) -> float:
+    """CPU seconds per GB of a loop that only answers with `sendfile`, in this process."""
+    with socket.create_server(("127.0.0.1", 0)) as server, tempfile.TemporaryFile(dir=directory) as file:
+        block = os.urandom(size)
+        for number in range(count):
+            os.pwrite(file.fileno(), block, number * size)
+        reader = subprocess.Popen(
+            [sys.executable, "-c", _READER, str(server.getsockname()[1]), str(size), str(count)]
+        )
+        peer, _ = server.accept()
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        for number in range(count):
+            assert peer.recv(4) == b"more"
+            sent = 0
+            while sent < size:
+                sent += os.sendfile(peer.fileno(), file.fileno(), number * size + sent, size - sent)
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        peer.close()
+        assert reader.wait(10) == 0
     seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return seconds / (size * count) * 1e9
