@@ -16,7 +16,6 @@ from tidelog.errors import CorruptBatch, CorruptLog, StorageError
 from tidelog.model import ProducerEpoch, ProducerId
 from tidelog.records import compaction as rules
 from tidelog.records.batch import BatchView, iterate
-from tidelog.records.compaction import Aborted
 from tidelog.records.compression import Codec
 from tidelog.records.record import BatchBuilder, Record, build_marker, decode
 from tidelog.settings import CleanerSettings, CompactionSettings, LogSettings
@@ -157,13 +156,13 @@ def test_a_tombstone_stays_for_its_retention_and_then_goes(engine: str) -> None:
     assert view.header.has_delete_horizon
     assert view.header.base_timestamp == NOW_MS + 5000 + RETENTION_MS
     assert [record.timestamp for record in decode(view)] == [NOW_MS, NOW_MS + 1]
-    assert not log.compaction.measure(NOW_MS + 5000 + RETENTION_MS - 1, log.end_offset).wanted
-    assert log.compaction.measure(NOW_MS + 5000 + RETENTION_MS, log.end_offset).urgent
+    assert not log.compaction.measure(NOW_MS + 5000 + RETENTION_MS - 1).wanted
+    assert log.compaction.measure(NOW_MS + 5000 + RETENTION_MS).urgent
 
     log = reopened(log, files)
     log.compaction.run(NOW_MS + 5000 + RETENTION_MS)
     assert latest(log) == [(1, b"b", b"1"), (3, b"c", b"1")]
-    assert not log.compaction.measure(NOW_MS + 10**9, log.end_offset).wanted
+    assert not log.compaction.measure(NOW_MS + 10**9).wanted
     assert [record.timestamp for record in read_records(log)] == [NOW_MS + 1, NOW_MS + 1]
     check_files(files)
 
@@ -230,21 +229,20 @@ def test_aborted_data_goes_at_once_and_markers_when_nothing_is_left_to_mark(engi
     append(log, produced(1, 2, (b"y", b"3"), transactional=True))
     append(log, marker(1, committed=True))
     seal(log)
-    aborted = [Aborted(ProducerId(2), 2, 4)]
 
     def found() -> list[int]:
         return [view.header.base_offset for view in read_batches(log)]
 
-    log.compaction.run(NOW_MS, aborted=aborted)
+    log.compaction.run(NOW_MS)
     # The first pass takes out data: of the aborted transaction, and what is superseded. It has seen their batches, so
     # their markers stay; the newest batches of both producers would stay anyway.
     assert found() == [1, 4, 5, 6, 7, 8, 9, 10]
     assert [offset for offset, _, _ in data_of(log)] == [5, 7, 9]
     # The second finds nothing between those markers and gives them a horizon, the third takes them out.
-    log.compaction.run(NOW_MS, aborted=aborted)
+    log.compaction.run(NOW_MS)
     markers = [view for view in read_batches(log) if view.header.is_control and view.header.has_delete_horizon]
     assert [view.header.base_offset for view in markers] == [1, 4]
-    log.compaction.run(NOW_MS + RETENTION_MS, aborted=aborted)
+    log.compaction.run(NOW_MS + RETENTION_MS)
     assert found() == [5, 6, 7, 8, 9, 10]
 
 
@@ -260,12 +258,28 @@ def data_of(log: LocalLog) -> list[tuple[int, bytes | None, bytes | None]]:
 def test_nothing_from_the_stable_offset_on_is_touched(engine: str) -> None:
     log = open_log(MemoryFiles(), compacted(segment_bytes=1024))
     for number in range(30):
-        append(log, keyed((b"k", b"%d" % number + b"x" * 200)))
+        data = keyed((b"k", b"%d" % number + b"x" * 200))
+        append(log, data if number != 10 else produced(1, 0, (b"k", b"10"), transactional=True))
     log.flush(checkpoint=True)
-    log.compaction.run(NOW_MS, stable_offset=10)
+    log.compaction.run(NOW_MS)
     offsets = [offset for offset, _, _ in latest(log)]
     assert offsets[0] > 0
     assert offsets[-20:] == list(range(10, 30))
+
+
+def test_a_transaction_counts_as_ended_when_its_marker_is_durable(engine: str) -> None:
+    files = MemoryFiles()
+    log = open_log(files, compacted())
+    append(log, keyed((b"a", b"1")))
+    append(log, produced(1, 0, (b"a", b"2"), transactional=True))
+    seal(log)
+    append(log, marker(1, committed=True))
+    assert log.last_stable_offset == 3
+    log.compaction.run(NOW_MS)
+    assert [offset for offset, _, _ in data_of(log)] == [0, 1], "a crash could lose the marker"
+    log.flush()
+    log.compaction.run(NOW_MS)
+    assert [offset for offset, _, _ in data_of(log)] == [1]
 
 
 def test_young_records_are_safe(engine: str) -> None:
@@ -273,9 +287,9 @@ def test_young_records_are_safe(engine: str) -> None:
     append(log, keyed((b"a", b"1")))
     append(log, keyed((b"a", b"2"), timestamp=NOW_MS + 500))
     seal(log)
-    assert not log.compaction.measure(NOW_MS + 1400, 99).wanted
+    assert not log.compaction.measure(NOW_MS + 1400).wanted
     assert log.compaction.run(NOW_MS + 1400) is None
-    assert log.compaction.measure(NOW_MS + 1500, 99).wanted
+    assert log.compaction.measure(NOW_MS + 1500).wanted
     log.compaction.run(NOW_MS + 1500)
     assert len(latest(log)) == 1
 
@@ -285,16 +299,16 @@ def test_a_log_is_wanted_when_dirty_enough_or_for_too_long(engine: str) -> None:
     for number in range(100):
         append(log, keyed((b"%d" % number, b"x" * 100)))
     seal(log)
-    assert log.compaction.measure(NOW_MS, 1000).ratio == 1.0
+    assert log.compaction.measure(NOW_MS).ratio == 1.0
     log.compaction.run(NOW_MS)
-    assert log.compaction.measure(NOW_MS, 1000) == (0, 0.0, False, False)
+    assert log.compaction.measure(NOW_MS) == (0, 0.0, False, False)
     for number in range(30):
         append(log, keyed((b"%d" % number, b"x" * 100)))
     seal(log)
-    found = log.compaction.measure(NOW_MS, 1000)
+    found = log.compaction.measure(NOW_MS)
     assert 0.2 < found.ratio < 0.3
     assert not found.wanted
-    assert log.compaction.measure(NOW_MS + 60_001, 1000).urgent
+    assert log.compaction.measure(NOW_MS + 60_001).urgent
 
 
 def test_small_segments_become_one(engine: str) -> None:
@@ -324,7 +338,7 @@ def test_keys_that_do_not_fit_take_several_passes(engine: str) -> None:
     seal(log)
     cleaner = CleanerSettings(dedupe_buffer_bytes=24 * 100, load_factor=0.9)
     passes = 0
-    while log.compaction.measure(NOW_MS, 1000).dirty_bytes:
+    while log.compaction.measure(NOW_MS).dirty_bytes:
         run = log.compaction.run(NOW_MS, cleaner=cleaner)
         assert run is not None
         assert run.keys <= 90
@@ -447,7 +461,7 @@ def test_an_exchange_that_was_cut_short_is_no_damage_and_repair_finishes_it(engi
         append(log, keyed((b"%d" % (number % 10), b"%d" % number + b"x" * 100)))
     log.flush(checkpoint=True)
     final = {key: value for _, key, value in latest(log)}
-    current = log.compaction.begin(NOW_MS, log.end_offset, (), CleanerSettings(), Throttle())
+    current = log.compaction.begin(NOW_MS, CleanerSettings(), Throttle())
     assert current is not None
     current.build_map()
     group = current.next_group()

@@ -4,12 +4,11 @@ import struct
 
 import pytest
 
-from tests.support.logs import DIRECTORY, EPOCH, NOW_MS, append, batch, open_log
+from tests.support.logs import DIRECTORY, EPOCH, NOW_MS, append, batch, open_log, read_committed_records
 from tests.support.memory_files import MemoryFiles
 from tidelog.errors import InvalidProducerEpoch, InvalidTransactionState, OutOfOrderSequence
 from tidelog.model import ProducerEpoch, ProducerId
 from tidelog.records.batch import iterate
-from tidelog.records.record import read_marker
 from tidelog.settings import LogSettings
 from tidelog.storage.local.log import LocalAppend, LocalLog
 from tidelog.storage.local.repair import Repair
@@ -42,25 +41,7 @@ def end(log: LocalLog, producer: int, *, committed: bool, epoch: int = 0) -> Loc
 
 
 def committed_offsets(log: LocalLog) -> list[int]:
-    """The offsets of the records that a reader of committed ones sees, batch by batch as Kafka's clients do it."""
-    seen: list[int] = []
-    offset = log.start_offset
-    while offset < log.last_stable_offset:
-        result, aborted = log.read_committed(offset, 300)
-        assert result.size
-        aborting: set[int] = set()
-        upcoming = sorted(aborted, key=lambda entry: entry.first_offset)
-        for view in iterate(result.read()):
-            header = view.header
-            while upcoming and upcoming[0].first_offset <= header.last_offset:
-                aborting.add(upcoming.pop(0).producer_id)
-            if header.is_control:
-                if read_marker(view).name == "abort":
-                    aborting.discard(header.producer_id)
-            elif not (header.is_transactional and header.producer_id in aborting):
-                seen += range(header.base_offset, header.next_offset)
-            offset = header.next_offset
-    return seen
+    return [record.offset for record in read_committed_records(log, max_bytes=300)]
 
 
 def test_the_last_stable_offset_stays_before_the_oldest_open_transaction() -> None:

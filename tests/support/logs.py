@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from tidelog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition
 from tidelog.records.batch import BatchView, iterate
 from tidelog.records.compression import Codec
-from tidelog.records.record import BatchBuilder, Record, decode
+from tidelog.records.record import BatchBuilder, Record, decode, read_marker
 from tidelog.settings import LogSettings, StorageSettings
 from tidelog.storage.local.commit import InlineCommit
 from tidelog.storage.local.files import Files
@@ -72,6 +72,31 @@ def read_batches(log: LocalLog, offset: int | None = None, max_bytes: int = 1 <<
 
 def read_records(log: LocalLog) -> list[Record]:
     return [record for view in read_batches(log) for record in decode(view) if record.offset >= log.start_offset]
+
+
+def read_committed_records(log: LocalLog, offset: int | None = None, max_bytes: int = 1 << 20) -> list[Record]:
+    """What a reader of committed records sees from `offset` on: it skips aborted ones batch by batch, knowing of them
+    what came with each answer, as Kafka's clients do."""
+    offset = log.start_offset if offset is None else offset
+    found: list[Record] = []
+    while offset < log.last_stable_offset:
+        result, aborted = log.read_committed(offset, max_bytes)
+        if not result.size:  # only what compaction took out is before the last stable offset
+            assert not log.read(offset, 1, up_to=log.last_stable_offset).size
+            break
+        aborting: set[int] = set()
+        upcoming = sorted(aborted, key=lambda entry: entry.first_offset)
+        for view in iterate(result.read()):
+            header = view.header
+            while upcoming and upcoming[0].first_offset <= header.last_offset:
+                aborting.add(upcoming.pop(0).producer_id)
+            if header.is_control:
+                if header.record_count and read_marker(view).name == "abort":
+                    aborting.discard(header.producer_id)
+            elif not (header.is_transactional and header.producer_id in aborting):
+                found += (record for record in decode(view) if record.offset >= offset)
+        offset = header.next_offset
+    return found
 
 
 def values(records: Sequence[Record]) -> list[bytes | None]:

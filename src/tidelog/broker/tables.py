@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
 import structlog
 
@@ -17,7 +17,6 @@ from tidelog.broker.partition import FetchWait, Partition
 from tidelog.broker.topics import Topic, Topics
 from tidelog.errors import InvalidInput, OffsetOutOfRange, TidelogError
 from tidelog.model import Offset
-from tidelog.records.compaction import Aborted
 from tidelog.storage.table import INSTALL, Row, Table, is_installed, remove_table
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 T = TypeVar("T")
-AbortedIn: TypeAlias = Callable[[Partition, Offset, Offset], Iterable[Aborted]]
 
 TABLES = "tables"
 ANY_OFFSET = -1  # what the table has
@@ -55,21 +53,15 @@ class TableState(NamedTuple):
     error: str | None
 
 
-def no_aborted(_partition: Partition, _start: Offset, _end: Offset) -> Iterable[Aborted]:
-    return ()
-
-
 class Tables:
     """Listens to the topics; made inside a running event loop. `close` it before the logs."""
 
-    def __init__(self, broker: "Broker", data_dir: str, *, aborted_in: AbortedIn = no_aborted) -> None:
-        """`aborted_in` says which transactions with records between two offsets were aborted."""
+    def __init__(self, broker: "Broker", data_dir: str) -> None:
         self._broker = broker
         self._directory = f"{data_dir}/{TABLES}"
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="tidelog-tables")
         self._followers: dict[tuple[bytes, int], _Follower] = {}
         self._ending: set[asyncio.Task[None]] = set()
-        self.aborted_in = aborted_in
 
     def open_topics(self, topics: Topics) -> None:
         """Follow every topic that has a table, and remove the tables of others."""
@@ -232,9 +224,9 @@ class _Follower:
                 else:
                     await self._sleep(None)
                 continue
-            read = partition.log.read(start, _READ_BYTES, up_to=stable)
+            read, aborted = partition.log.read_committed(start, _READ_BYTES)
             if read.size:
-                await in_thread(table.apply, read, list(self._tables.aborted_in(partition, start, stable)))
+                await in_thread(table.apply, read, aborted)
             else:
                 await in_thread(table.skip_to, stable)
 
@@ -261,8 +253,8 @@ class _Follower:
         self._waiting = still
 
     async def _sleep(self, seconds: float | None) -> None:
-        """Until something is appended, the table is to stop, or the time is over."""
-        self._wait = wait = FetchWait()
+        """Until something can be applied, the table is to stop, or the time is over."""
+        self._wait = wait = FetchWait(committed=True)
         wait.need(1)
         if seconds is None:
             self._partition.add_wait(wait)

@@ -24,6 +24,7 @@ pass goes on from there. Two implementations hold to this: numba kernels on a ta
 (`compaction_columnar`, extra `columnar`), and the plain one below, for an installation without the extra.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from struct import Struct
@@ -56,12 +57,37 @@ _CRC_AT = 17
 _ENTRY_BYTES = 160  # of the plain map, beside the key: a dict entry, a bytes object and a number
 
 
-class Aborted(NamedTuple):
+class Aborted(Protocol):
     """A transaction that was aborted: its first offset, and the offset of its marker."""
 
-    producer_id: ProducerId
-    first_offset: Offset
-    last_offset: Offset
+    @property
+    def producer_id(self) -> ProducerId: ...
+    @property
+    def first_offset(self) -> Offset: ...
+    @property
+    def last_offset(self) -> Offset: ...
+
+
+class AbortedRanges:
+    """Which batches belong to aborted transactions. Those of one producer follow each other."""
+
+    def __init__(self, aborted: Iterable[Aborted] = ()) -> None:
+        self._ends: dict[ProducerId, list[Offset]] = {}
+        self._starts: dict[ProducerId, list[Offset]] = {}
+        for one in sorted(aborted, key=lambda one: one.last_offset):
+            self._ends.setdefault(one.producer_id, []).append(one.last_offset)
+            self._starts.setdefault(one.producer_id, []).append(one.first_offset)
+
+    def __bool__(self) -> bool:
+        return bool(self._ends)
+
+    def has(self, header: BatchHeader) -> bool:
+        """Whether it is a batch of such a transaction, or its marker."""
+        if not header.is_transactional:
+            return False
+        ends = self._ends.get(header.producer_id, ())
+        number = bisect_left(ends, header.base_offset)
+        return number < len(ends) and self._starts[header.producer_id][number] <= header.base_offset
 
 
 class Newest(NamedTuple):
@@ -111,7 +137,10 @@ class Rules:
     end_offset: Offset = NEVER
     """Where the map ends. `add` lowers it when the map is full."""
     producers: Mapping[ProducerId, Newest] = field(default_factory=dict)
-    aborted: Mapping[ProducerId, list[Aborted]] = field(default_factory=dict)
+    aborted: AbortedRanges = field(default_factory=AbortedRanges)
+    """All aborted transactions that have batches before `end_offset`; none is undecided there."""
+    void_aborts: set[Offset] = field(default_factory=set)
+    """The markers of aborted transactions of which the pass found no batch: nobody needs to know of them any more."""
     next_horizon_ms: TimestampMs = NEVER
     """When the first tombstone or marker that this pass kept can go."""
     _unfinished: set[ProducerId] = field(default_factory=set)
@@ -119,9 +148,6 @@ class Rules:
     @property
     def new_horizon_ms(self) -> TimestampMs:
         return min(self.now_ms + self.delete_retention_ms, NEVER)
-
-    def is_aborted(self, producer_id: ProducerId, base_offset: Offset) -> bool:
-        return any(one.first_offset <= base_offset <= one.last_offset for one in self.aborted.get(producer_id, ()))
 
     def saw_batch_of_transaction(self, producer_id: ProducerId) -> None:
         self._unfinished.add(producer_id)
@@ -133,6 +159,8 @@ class Rules:
         self._unfinished.discard(header.producer_id)
         if header.record_count and read_marker(batch).type not in (ABORT_MARKER, COMMIT_MARKER):
             return False
+        if not found_batches and self.aborted.has(header):
+            self.void_aborts.add(header.base_offset)
         return not found_batches
 
     def is_newest(self, header: BatchHeader) -> bool:
@@ -145,13 +173,6 @@ class Rules:
 
     def kept_until(self, horizon_ms: TimestampMs) -> None:
         self.next_horizon_ms = min(self.next_horizon_ms, horizon_ms)
-
-
-def by_producer(aborted: Iterable[Aborted]) -> dict[ProducerId, list[Aborted]]:
-    found: dict[ProducerId, list[Aborted]] = {}
-    for one in aborted:
-        found.setdefault(one.producer_id, []).append(one)
-    return found
 
 
 class KeyMap(Protocol):
@@ -244,9 +265,7 @@ class PlainKeyMap:
         for batch in whole_batches(chunk):
             consumed = batch.position + batch.header.size
             header = batch.header
-            if header.is_control or (
-                header.is_transactional and rules.is_aborted(header.producer_id, header.base_offset)
-            ):
+            if header.is_control or rules.aborted.has(header):
                 continue
             for record in decode(batch):
                 count += 1
@@ -297,7 +316,7 @@ class PlainKeyMap:
         else:
             if header.is_transactional:
                 rules.saw_batch_of_transaction(header.producer_id)
-            if not (header.is_transactional and rules.is_aborted(header.producer_id, header.base_offset)):
+            if not rules.aborted.has(header):
                 records = [record for record in decode(batch) if self._stays(record, rules, is_due)]
             needs_horizon = any(record.value is None for record in records)
         if not records and not is_newest:

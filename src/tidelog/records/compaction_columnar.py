@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from tidelog.errors import CorruptBatch, MissingExtra
-from tidelog.model import ProducerId
 from tidelog.records.batch import (
     COMPRESSION_MASK,
     CONTROL_BIT,
@@ -70,8 +69,8 @@ class HashedKeyMap:
         batches["mode"][batches["last_offset"] < rules.start_offset] = kernels.COPY
         if rules.aborted:
             for row in np.flatnonzero(batches["attributes"] & TRANSACTIONAL_BIT).tolist():
-                batch = batches[row]
-                if rules.is_aborted(ProducerId(int(batch["producer_id"])), int(batch["base_offset"])):
+                header = BatchHeader._make(HEADER.unpack_from(chunk, int(batches["position"][row])))
+                if rules.aborted.has(header):
                     batches["mode"][row] = kernels.COPY
         count = 0
         for window in _windows(chunk, batches):
@@ -234,7 +233,7 @@ def _judge(chunk: memoryview, batches: Array, rules: Rules) -> None:
             mode[row] = _fate_of_marker(header, rules, is_void=is_void)
         elif header.is_transactional:
             rules.saw_batch_of_transaction(header.producer_id)
-            if rules.is_aborted(header.producer_id, header.base_offset):
+            if rules.aborted.has(header):
                 mode[row] = kernels.EMPTY
 
 

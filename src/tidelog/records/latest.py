@@ -7,7 +7,7 @@ from typing import NamedTuple
 from tidelog.errors import MissingExtra
 from tidelog.model import Offset, TimestampMs
 from tidelog.records.batch import ReadBuffer, iterate
-from tidelog.records.compaction import Aborted, by_producer
+from tidelog.records.compaction import Aborted, AbortedRanges
 from tidelog.records.loading import load
 from tidelog.records.record import Record, decode
 
@@ -24,19 +24,10 @@ class Latest(NamedTuple):
 def latest_by_key(data: ReadBuffer, start_offset: Offset, aborted: Iterable[Aborted] = ()) -> Latest:
     """Of the records from `start_offset` on; those without a key, and those of aborted transactions, do not count."""
     view = memoryview(data)
-    ranges = by_producer(aborted)
+    ranges = AbortedRanges(aborted)
     if ranges:
-        view = memoryview(
-            b"".join(
-                batch.view
-                for batch in iterate(view, verify=False)
-                if not batch.header.is_transactional
-                or not any(
-                    one.first_offset <= batch.header.base_offset <= one.last_offset
-                    for one in ranges.get(batch.header.producer_id, ())
-                )
-            )
-        )
+        counted = (batch.view for batch in iterate(view, verify=False) if not ranges.has(batch.header))
+        view = memoryview(b"".join(counted))
     try:
         columns = load("columnar")
     except MissingExtra:

@@ -5,7 +5,12 @@
 
 An entry stands in the index of the segment that holds the marker; the transaction may have begun in an earlier one.
 Entries are in the order of their markers. A segment without aborted transactions has no file. The checkpoint says how
-many entries each segment has, so that a file that is missing or short is noticed and made anew from the log.
+many entries each segment has, or the compaction's state file if the segment was compacted, so that a file that is
+missing or of another size is noticed and made anew from the log.
+
+Compaction keeps an entry, as it was written, as long as it finds batches of the transaction. So an entry may name a
+first offset that is not there any more, but always a marker that is: a reader who skips a producer's batches from an
+entry on would, without the marker, skip those of the next transaction too.
 """
 
 from bisect import bisect_left
@@ -104,14 +109,18 @@ def decode_aborted(content: bytes) -> list[AbortedTransaction]:
 
 
 def read_aborted(
-    files: Files, path: str, count: int, base_offset: Offset, end_offset: Offset
+    files: Files, path: str, count: int, base_offset: Offset, end_offset: Offset, *, is_sealed: bool
 ) -> list[AbortedTransaction] | None:
-    """The first `count` entries of a segment's file; None if they cannot be right."""
+    """The first `count` entries of a segment's file, which has no more if it is sealed; None if they cannot be
+    right."""
     if count == 0:
         return []
     try:
-        content = files.open(path + ABORTED_INDEX, writable=False).pread(count * ABORTED_ENTRY_SIZE, 0)
+        file = files.open(path + ABORTED_INDEX, writable=False)
+        content = file.pread(count * ABORTED_ENTRY_SIZE, 0)
     except FileNotFoundError:
+        return None
+    if is_sealed and file.size() != count * ABORTED_ENTRY_SIZE:
         return None
     if len(content) != count * ABORTED_ENTRY_SIZE or any(
         entry[0] != _VERSION for entry in _ENTRY.iter_unpack(content)

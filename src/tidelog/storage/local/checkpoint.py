@@ -42,6 +42,11 @@ class Checkpoint:
     def known_producers(self) -> Producers:
         return Producers.from_rows(self.producers, self.transactions)
 
+    @property
+    def stable_offset(self) -> Offset:
+        """No record before it belongs to a transaction that was open at `offset`."""
+        return min((first_offset for _, first_offset in self.transactions), default=self.offset)
+
     def aborted_in(self, segment: Offset) -> int:
         """How many aborted transactions its index holds, of those that this vouches for."""
         return next((count for base, count in self.aborted if base == segment), 0)

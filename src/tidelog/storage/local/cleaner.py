@@ -10,28 +10,22 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TypeAlias, TypeVar
+from typing import TypeVar
 
 import structlog
 
 from tidelog.errors import LogClosed, TidelogError
-from tidelog.model import Offset
-from tidelog.records.compaction import Aborted, load_kernels
+from tidelog.records.compaction import load_kernels
 from tidelog.settings import CleanerSettings
 from tidelog.storage.local.compaction import Cancelled, CompactionPass, LogCompaction, Throttle, write_state
 from tidelog.storage.local.files import Files, storage_error
 from tidelog.storage.local.log import LocalLog
 
 T = TypeVar("T")
-Transactions: TypeAlias = Callable[[LocalLog], tuple[Offset, Iterable[Aborted]]]
 
 _LEFT_ALONE = 20  # times the backoff
 
 log = structlog.get_logger("tidelog.cleaner")
-
-
-def no_transactions(log: LocalLog) -> tuple[Offset, Iterable[Aborted]]:
-    return log.end_offset, ()
 
 
 class Cleaner:
@@ -44,13 +38,10 @@ class Cleaner:
         settings: Callable[[], CleanerSettings],
         *,
         threads: int = 1,
-        transactions: Transactions = no_transactions,
     ) -> None:
-        """`transactions` says up to where a log's transactions are decided, and which were aborted before that."""
         self._files = files
         self._logs = logs
         self._settings = settings
-        self._transactions = transactions
         self._throttle = Throttle()
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="tidelog-cleaner")
         self._threads = threads
@@ -103,7 +94,7 @@ class Cleaner:
             if candidate.settings.compaction is None or candidate in self._retry_at:
                 continue
             try:
-                found = candidate.compaction.measure(now_ms, self._transactions(candidate)[0])
+                found = candidate.compaction.measure(now_ms)
             except TidelogError as error:
                 self._retry_at[candidate] = now + _LEFT_ALONE * self._settings().backoff_ms / 1000
                 log.error("compaction failed", partition=str(candidate.partition), reason=str(error))
@@ -116,8 +107,7 @@ class Cleaner:
     async def _clean(self, chosen: LocalLog, settings: CleanerSettings) -> None:
         """One pass over a log."""
         compaction = chosen.compaction
-        stable_offset, aborted = self._transactions(chosen)
-        current = compaction.begin(time.time_ns() // 1_000_000, stable_offset, aborted, settings, self._throttle)
+        current = compaction.begin(time.time_ns() // 1_000_000, settings, self._throttle)
         if current is None:
             return
         self._active.add(current)

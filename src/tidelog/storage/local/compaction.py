@@ -21,30 +21,34 @@ sealed and vouched for by the checkpoint take part. The prose of the format is i
 import json
 import threading
 import time
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, wait
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from tidelog.errors import CorruptBatch, CorruptLog, LogClosed, StorageError
 from tidelog.model import Offset, TimestampMs
 from tidelog.records.batch import HEADER, HEADER_SIZE, LENGTH_END, BatchHeader
-from tidelog.records.compaction import NEVER, Aborted, KeyMap, Newest, Rules, by_producer, open_key_map
+from tidelog.records.compaction import NEVER, AbortedRanges, KeyMap, Newest, Rules, open_key_map
 from tidelog.records.crc import crc32c
 from tidelog.settings import CleanerSettings, LogSettings
+from tidelog.storage.local.aborted import ABORTED_INDEX, AbortedIndex
 from tidelog.storage.local.files import Files, storage_error, write_durably
 from tidelog.storage.local.index import TIME_ENTRY_SIZE
 from tidelog.storage.local.producers import Producers
 from tidelog.storage.local.scan import MAX_RELATIVE_OFFSET
 from tidelog.storage.local.segment import (
-    INDEX,
+    INDEXES,
     LOG,
-    TIME_INDEX,
     IndexSpec,
     SealedSegment,
     SegmentIndexes,
     segment_name,
 )
+from tidelog.storage.log import AbortedTransaction
 
 STATE = "compaction"
 CLEANED = ".cleaned"
@@ -53,33 +57,66 @@ _CHUNK = 1 << 20
 _MOST_SEGMENTS_BYTES = 8  # a group reads at most so many times segment.bytes, so that a crash repeats little
 
 
+class CountedSegment(Protocol):
+    base_offset: Offset
+
+    @property
+    def aborted_count(self) -> int: ...
+
+
 class PlannedSwap(NamedTuple):
     """The new segment's base offset and size, and the segments that it stands for, the first with the same base."""
 
     base_offset: Offset
     size: int
     replaced: tuple[Offset, ...]
+    aborted: int = 0
+    """How many aborted transactions its index has; none: there is no file."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompactionState:
-    """`clean_offset`: what is before it was compacted. `compacted_to`: what is before it may have holes."""
+    """`clean_offset`: what is before it was compacted. `compacted_to`: what is before it may have holes. `aborted`:
+    compacted segments by their base offsets, with the number of their aborted transactions; of these segments the
+    checkpoint, which knows nothing of an exchange, may say something else."""
 
     clean_offset: Offset = 0
     compacted_to: Offset = 0
     next_horizon_ms: TimestampMs | None = None
     swap: PlannedSwap | None = None
+    aborted: tuple[tuple[Offset, int], ...] = ()
 
     def encode(self) -> bytes:
         line = json.dumps({"version": _VERSION, **asdict(self)}, separators=(",", ":")).encode()
         return line + b"\n%08x\n" % crc32c(line)
 
-    def cut(self, end_offset: Offset) -> "CompactionState":
+    def cut(self, end_offset: Offset, segment: Offset) -> "CompactionState":
+        """The log ends there, in the segment with this base offset, which is appended to from now on."""
         return replace(
             self,
             clean_offset=min(self.clean_offset, end_offset),
             compacted_to=min(self.compacted_to, end_offset),
+            aborted=tuple(entry for entry in self.aborted if entry[0] < segment),
         )
+
+    def aborted_in(self, segment: Offset) -> int | None:
+        """None: the checkpoint knows."""
+        return dict(self.aborted).get(segment)
+
+    def recounted(self, segments: Iterable[CountedSegment]) -> "CompactionState":
+        counts = {segment.base_offset: segment.aborted_count for segment in segments}
+        return replace(self, aborted=tuple((base, counts[base]) for base, _ in self.aborted if base in counts))
+
+    def exchanged(
+        self, planned: PlannedSwap, end_offset: Offset, segments: Iterable[CountedSegment]
+    ) -> "CompactionState":
+        """After an exchange in a log with these segments."""
+        known = {segment.base_offset: segment.aborted_count for segment in segments}
+        gone, base_offset = planned.replaced[1:], planned.base_offset
+        counts = {base: count for base, count in self.aborted if base in known and base not in gone}
+        if planned.aborted or known[base_offset] or base_offset in counts:
+            counts[base_offset] = planned.aborted
+        return replace(self, compacted_to=max(self.compacted_to, end_offset), aborted=tuple(sorted(counts.items())))
 
 
 def decode_state(content: bytes) -> CompactionState | None:
@@ -92,8 +129,9 @@ def decode_state(content: bytes) -> CompactionState | None:
         if values.pop("version") != _VERSION:
             return None
         swap = values.pop("swap")
-        planned = None if swap is None else PlannedSwap(int(swap[0]), int(swap[1]), tuple(swap[2]))
-        return CompactionState(**values, swap=planned)
+        planned = None if swap is None else PlannedSwap(int(swap[0]), int(swap[1]), tuple(swap[2]), *swap[3:])
+        aborted = tuple((int(base), int(count)) for base, count in values.pop("aborted", ()))
+        return CompactionState(**values, swap=planned, aborted=aborted)
     except (ValueError, TypeError, KeyError, AttributeError, IndexError):
         return None
 
@@ -128,21 +166,32 @@ def finish_swap(
     new, old = cleaned_name(swap.base_offset, LOG), segment_name(swap.base_offset, LOG)
     done = replace(state, swap=None)
     if sizes.get(new) == swap.size or (new not in sizes and sizes.get(old) == swap.size):
-        for suffix in (LOG, INDEX, TIME_INDEX):
+        for suffix in (LOG, *INDEXES):
             try:
-                source = f"{directory}/{cleaned_name(swap.base_offset, suffix)}"
-                files.rename(source, f"{directory}/{segment_name(swap.base_offset, suffix)}")
+                _put_into_place(files, directory, swap, suffix)
             except FileNotFoundError:
                 pass
         for base in swap.replaced[1:]:
-            for suffix in (LOG, INDEX, TIME_INDEX):
+            for suffix in (LOG, *INDEXES):
                 try:
                     files.remove(f"{directory}/{segment_name(base, suffix)}")
                 except FileNotFoundError:
                     pass
         files.sync_directory(directory)
+    else:
+        done = replace(done, aborted=tuple(entry for entry in done.aborted if entry[0] != swap.base_offset))
     write_state(files, directory, done)
     return done
+
+
+def _put_into_place(files: Files, directory: str, swap: PlannedSwap, suffix: str) -> None:
+    """One file of the new segment; FileNotFoundError if it is there already."""
+    place = f"{directory}/{segment_name(swap.base_offset, suffix)}"
+    if suffix == ABORTED_INDEX and not swap.aborted:
+        with suppress(FileNotFoundError):
+            files.remove(place)
+    else:
+        files.rename(f"{directory}/{cleaned_name(swap.base_offset, suffix)}", place)
 
 
 class Throttle:
@@ -170,6 +219,7 @@ class Source(NamedTuple):
     end_offset: Offset
     size: int
     path: str
+    aborted: list[AbortedTransaction]
 
 
 class Group(NamedTuple):
@@ -258,9 +308,11 @@ class CompactionPass:
             if taken == 1 and not writer.changed:
                 writer.discard()
                 continue
-            writer.finish()
+            void = self._rules.void_aborts
+            aborted = [one for source in sources[:taken] for one in source.aborted if one.last_offset not in void]
+            writer.finish(aborted)
             replaced = tuple(source.base_offset for source in sources[:taken])
-            planned = PlannedSwap(sources[0].base_offset, writer.size, replaced)
+            planned = PlannedSwap(sources[0].base_offset, writer.size, replaced, len(aborted))
             return Group(planned, sources[taken - 1].end_offset)
 
     def discard(self, group: Group) -> None:
@@ -366,11 +418,12 @@ class _GroupWriter:
             indexes.widen(others_timestamp, others_offset)
         self.size += len(data)
 
-    def finish(self) -> None:
+    def finish(self, aborted: list[AbortedTransaction]) -> None:
         """Durable, names included."""
         self._file.sync()
         self._indexes.close()
-        for file in self._indexes.save(self._files, self._path, anew=True):
+        saved = self._indexes.save(self._files, self._path, anew=True)
+        for file in saved + AbortedIndex(aborted).save(self._files, self._path):
             file.sync()
         self._files.sync_directory(self._directory)
 
@@ -379,7 +432,7 @@ class _GroupWriter:
 
 
 def _remove_cleaned(files: Files, directory: str, base_offset: Offset) -> None:
-    for suffix in (LOG, INDEX, TIME_INDEX):
+    for suffix in (LOG, *INDEXES):
         try:
             files.remove(f"{directory}/{cleaned_name(base_offset, suffix)}")
         except OSError:
@@ -389,13 +442,14 @@ def _remove_cleaned(files: Files, directory: str, base_offset: Offset) -> None:
 class Swap:
     """The exchange of a group for its segments: what has to be written before and after it."""
 
-    def __init__(self, files: Files, directory: str, state: CompactionState, group: Group) -> None:
+    def __init__(
+        self, files: Files, directory: str, group: Group, before: CompactionState, after: CompactionState
+    ) -> None:
         self._files = files
         self._directory = directory
         self.group = group
-        self.before = state
-        compacted_to = max(state.compacted_to, group.end_offset)
-        self.after = replace(state, compacted_to=compacted_to)
+        self.before = before
+        self.after = after
         self.applied = False
 
     def commit(self) -> None:
@@ -431,10 +485,17 @@ class CompactedLog(Protocol):
 
     @property
     def producers(self) -> Producers: ...
+    @property
+    def decided_offset(self) -> Offset:
+        """No record before it belongs to a transaction whose end is not durable."""
+
+    def aborted_between(self, start: Offset, end: Offset) -> list[AbortedTransaction]:
+        """The aborted transactions that have records there, in the order of their markers."""
+
     def durable_segments(self) -> list[SealedSegment]:
         """The sealed segments that the checkpoint vouches for, in order."""
 
-    def replace_segments(self, replaced: Sequence[Offset], size: int, spec: IndexSpec) -> None:
+    def replace_segments(self, replaced: Sequence[Offset], size: int, aborted: int, spec: IndexSpec) -> None:
         """Read from one new segment, whose log file stands in the place of the first, instead of from these."""
 
 
@@ -452,11 +513,11 @@ class LogCompaction:
         self.running: Future[Any] | None = None
         """The step under way, if another thread has it."""
 
-    def measure(self, now_ms: TimestampMs, stable_offset: Offset) -> Dirtiness:
+    def measure(self, now_ms: TimestampMs) -> Dirtiness:
         settings = self._log.settings.compaction
         if settings is None or self.fault is not None or self._pass is not None:
             return Dirtiness(0, 0.0, urgent=False, wanted=False)
-        segments = self._cleanable(now_ms, stable_offset)
+        segments = self._cleanable(now_ms)
         clean_offset = self._clean_offset(segments)
         clean_bytes = sum(segment.size for segment in segments if segment.base_offset < clean_offset)
         dirty = [segment for segment in segments if segment.end_offset > clean_offset]
@@ -474,44 +535,50 @@ class LogCompaction:
         wanted = urgent or (dirty_bytes > 0 and ratio >= settings.min_dirty_ratio)
         return Dirtiness(dirty_bytes, ratio, urgent, wanted)
 
-    def begin(
-        self,
-        now_ms: TimestampMs,
-        stable_offset: Offset,
-        aborted: Iterable[Aborted],
-        cleaner: CleanerSettings,
-        throttle: Throttle,
-    ) -> CompactionPass | None:
+    def begin(self, now_ms: TimestampMs, cleaner: CleanerSettings, throttle: Throttle) -> CompactionPass | None:
         """A pass over everything that may be compacted; None if there is nothing."""
-        settings, segments = self._log.settings, self._cleanable(now_ms, stable_offset)
+        settings, segments = self._log.settings, self._cleanable(now_ms)
         if settings.compaction is None or not segments or self.fault is not None or self._pass is not None:
             return None
         newest = {
             id_: Newest(known.epoch, known.batches[-1].last_offset if known.batches else None)
             for id_, known in self._log.producers
         }
-        start_offset = self._clean_offset(segments)
+        start_offset, end_offset = self._clean_offset(segments), segments[-1].end_offset
+        aborted = self._log.aborted_between(segments[0].base_offset, end_offset)
+        ended_before = partial(bisect_left, aborted, key=lambda entry: entry.last_offset)
         rules = Rules(
             now_ms,
             settings.compaction.delete_retention_ms,
             start_offset,
-            max(start_offset, segments[-1].end_offset),
+            max(start_offset, end_offset),
             newest,
-            by_producer(aborted),
+            AbortedRanges(aborted),
         )
-        sources = [Source(one.base_offset, one.end_offset, one.size, one.path + LOG) for one in segments]
+        sources = [
+            Source(
+                one.base_offset,
+                one.end_offset,
+                one.size,
+                one.path + LOG,
+                aborted[ended_before(one.base_offset) : ended_before(one.end_offset)],
+            )
+            for one in segments
+        ]
         self._pass = CompactionPass(self._files, self._log.directory, sources, rules, settings, cleaner, throttle)
         return self._pass
 
     def begin_swap(self, group: Group) -> Swap | None:
         """None, with the group discarded, if the log does not have these segments any more."""
-        bases = [segment.base_offset for segment in self._log.durable_segments()]
+        segments = self._log.durable_segments()
+        bases = [segment.base_offset for segment in segments]
         replaced = list(group.planned.replaced)
         first = bases.index(replaced[0]) if replaced[0] in bases else 0
         if self._pass is None or bases[first : first + len(replaced)] != replaced:
             _remove_cleaned(self._files, self._log.directory, group.planned.base_offset)
             return None
-        self._swap = Swap(self._files, self._log.directory, self.state, group)
+        after = self.state.exchanged(group.planned, group.end_offset, segments)
+        self._swap = Swap(self._files, self._log.directory, group, self.state, after)
         return self._swap
 
     def apply(self, swap: Swap) -> bool:
@@ -520,18 +587,16 @@ class LogCompaction:
             return False
         planned, directory = swap.group.planned, self._log.directory
         try:
-            new = f"{directory}/{cleaned_name(planned.base_offset, LOG)}"
-            self._files.rename(new, f"{directory}/{segment_name(planned.base_offset, LOG)}")
+            _put_into_place(self._files, directory, planned, LOG)
         except OSError as error:
             self.abandon_swap(swap)
             raise storage_error(error, f"exchange segments of {directory}") from error
         swap.applied = True
         self.state = swap.after
         try:
-            for suffix in (INDEX, TIME_INDEX):
-                new = f"{directory}/{cleaned_name(planned.base_offset, suffix)}"
-                self._files.rename(new, f"{directory}/{segment_name(planned.base_offset, suffix)}")
-            self._log.replace_segments(planned.replaced, planned.size, self._pass.spec)
+            for suffix in INDEXES:
+                _put_into_place(self._files, directory, planned, suffix)
+            self._log.replace_segments(planned.replaced, planned.size, planned.aborted, self._pass.spec)
         except OSError as error:  # the state file still names the exchange: opening finishes it
             self._swap = None
             self.fault = storage_error(error, f"exchange segments of {directory}; open it again")
@@ -607,24 +672,32 @@ class LogCompaction:
         if self.fault is None:
             self.fault = LogClosed(f"{self._log.directory} is closed")
 
-    def cut(self, end_offset: Offset) -> None:
-        """The log is going to end at `end_offset`. Raises OSError."""
-        if self._pass is not None:
-            self._pass.stop.set()
-            self._pass = None
-        if self.state.cut(end_offset) != self.state:
-            write_state(self._files, self._log.directory, self.state.cut(end_offset))
-            self.state = self.state.cut(end_offset)
+    def interrupt(self) -> None:
+        """Bring the pass under way to its end, so that nobody else writes to the directory."""
+        self.settle()
+        current, self._pass = self._pass, None
+        if current is not None:
+            current.stop.set()
+        if self.running is not None:
+            wait([self.running])
 
-    def run(
-        self,
-        now_ms: TimestampMs,
-        stable_offset: Offset = NEVER,
-        aborted: Iterable[Aborted] = (),
-        cleaner: CleanerSettings | None = None,
-    ) -> CompactionPass | None:
+    def cut(self, end_offset: Offset, segment: Offset) -> None:
+        """The log is going to end at `end_offset`, in this segment. Raises OSError."""
+        self.interrupt()
+        self._write(self.state.cut(end_offset, segment))
+
+    def recount(self, segments: Iterable[CountedSegment]) -> None:
+        """The aborted transactions of the log's segments were found anew, after `interrupt`. Raises OSError."""
+        self._write(self.state.recounted(segments))
+
+    def _write(self, state: CompactionState) -> None:
+        if state != self.state:
+            write_state(self._files, self._log.directory, state)
+            self.state = state
+
+    def run(self, now_ms: TimestampMs, cleaner: CleanerSettings | None = None) -> CompactionPass | None:
         """A whole pass in this thread, for those who have no other."""
-        current = self.begin(now_ms, stable_offset, aborted, cleaner or CleanerSettings(), Throttle())
+        current = self.begin(now_ms, cleaner or CleanerSettings(), Throttle())
         if current is None:
             return None
         try:
@@ -649,13 +722,13 @@ class LogCompaction:
             self.give_up(current)
         return current
 
-    def _cleanable(self, now_ms: TimestampMs, stable_offset: Offset) -> list[SealedSegment]:
+    def _cleanable(self, now_ms: TimestampMs) -> list[SealedSegment]:
         settings = self._log.settings.compaction
         found: list[SealedSegment] = []
         if settings is None:
             return found
         for segment in self._log.durable_segments():
-            if segment.end_offset > stable_offset:
+            if segment.end_offset > self._log.decided_offset:
                 break
             if settings.min_lag_ms and now_ms - segment.max_timestamp < settings.min_lag_ms:
                 break

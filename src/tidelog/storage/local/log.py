@@ -159,6 +159,7 @@ class LocalLog:
         self._producers: Producers = recovered.producers
         self._checkpoint = recovered.checkpoint
         self._durable = min(recovered.checkpoint.offset, self._end)
+        self._decided = min(recovered.checkpoint.stable_offset, self.last_stable_offset)
         self._tail = Tail(shared.tails)
         self.compaction = LogCompaction(self, self._files, recovered.compaction)
         self._unsynced: list[tuple[Segment, int]] = self._since_checkpoint()
@@ -170,6 +171,7 @@ class LocalLog:
         self._blocked = False  # one of the three above
         self._flush: FlushJob | None = None
         self._flush_end: tuple[Offset, int] = (0, 0)
+        self._flush_decided: Offset = 0
 
     @property
     def start_offset(self) -> Offset:
@@ -184,6 +186,11 @@ class LocalLog:
         for first_offset in self._producers.open.values():  # the first one is the oldest
             return max(first_offset, self._start)
         return self._end
+
+    @property
+    def decided_offset(self) -> Offset:
+        """No record before it belongs to a transaction whose end is not durable: a crash changes nothing there."""
+        return self._decided
 
     @property
     def durable_offset(self) -> Offset:
@@ -428,9 +435,10 @@ class LocalLog:
         last = result.parts[-1]
         # Each part from the tail is one batch.
         end = last.end_offset if isinstance(last, SegmentRange) else read_header(last).next_offset  # type: ignore[arg-type]
-        return result, self._aborted_between(offset, end)
+        return result, self.aborted_between(offset, end)
 
-    def _aborted_between(self, start: Offset, end: Offset) -> list[AbortedTransaction]:
+    def aborted_between(self, start: Offset, end: Offset) -> list[AbortedTransaction]:
+        """Those that have, or had, records from `start` up to, not including, `end`; in the order they ended in."""
         found: list[AbortedTransaction] = []
         first = max(0, bisect_right(self._bases, start) - 1)
         for segment in self._segments()[first:]:
@@ -438,7 +446,7 @@ class LocalLog:
                 index = segment.load_aborted()
                 if index is None:
                     self._follow_transactions_anew()
-                    return self._aborted_between(start, end)
+                    return self.aborted_between(start, end)
                 transactions, is_complete = index.between(start, end)
                 found += transactions
                 if is_complete:
@@ -447,10 +455,12 @@ class LocalLog:
 
     def _follow_transactions_anew(self) -> None:
         """Which transactions are open and which were aborted, from the batches alone."""
+        self.compaction.interrupt()
         anew, self._producers.open = transactions_in(self._segments())
         try:
             for segment in self._segments():
                 segment.replace_aborted(anew[segment.base_offset])
+            self.compaction.recount(self._segments())
         except OSError as error:
             raise storage_error(error, f"rebuild the index of aborted transactions of {self.partition}") from error
 
@@ -553,7 +563,7 @@ class LocalLog:
             )
         kept = self._sealed if target is self._active else self._sealed[:number]
         try:
-            self.compaction.cut(end)
+            self.compaction.cut(end, target.base_offset)
             for segment in reversed(self._segments()):  # newest first, so that a crash in between leaves no gap
                 if segment is target:
                     break
@@ -576,7 +586,7 @@ class LocalLog:
         self._sealed, self._bases = kept, self._bases[: len(kept)]
         self._tail.clear()
         self._start, self._end = start, end
-        self._durable = min(self._durable, end)
+        self._durable, self._decided = min(self._durable, end), min(self._decided, end)
         self._follow_transactions_anew()
         self._unsynced = self._since_checkpoint()
         self._names_changed = True
@@ -616,12 +626,14 @@ class LocalLog:
         """The sealed segments that the checkpoint vouches for: what compaction may replace."""
         return [segment for segment in self._sealed if segment.base_offset < self._checkpoint.segment]
 
-    def replace_segments(self, replaced: Sequence[Offset], size: int, spec: IndexSpec) -> None:
+    def replace_segments(self, replaced: Sequence[Offset], size: int, aborted: int, spec: IndexSpec) -> None:
         """Read from the new log file that stands in the place of the first of these segments; the others go. Readers
         that hold ranges of the old files keep them. Raises OSError."""
         first = self._bases.index(replaced[0])
         old = self._sealed[first : first + len(replaced)]
-        new = SealedSegment(self._files, self._pool, self.directory, replaced[0], size, old[-1].end_offset, spec)
+        new = SealedSegment(
+            self._files, self._pool, self.directory, replaced[0], size, old[-1].end_offset, spec, aborted
+        )
         self._sealed[first : first + len(old)] = [new]
         self._bases[first : first + len(old)] = [new.base_offset]
         self._tail.drop_before(new.end_offset)
@@ -677,6 +689,7 @@ class LocalLog:
         size = sum(segment.size - at for segment, at in unsynced)
         self._flush = FlushJob(self.directory, self._end, size, files, self._names_changed, saved, rewrite)
         self._flush_end = (self._active.base_offset, self._active.size)
+        self._flush_decided = self.last_stable_offset
         self._names_changed = False
         self._messages_unflushed = 0
         return self._flush
@@ -694,6 +707,7 @@ class LocalLog:
             self._fault = None
             self._blocked = self._closed or self._unfinished_write
         self._durable = max(self._durable, job.up_to)
+        self._decided = self._flush_decided
         base_offset, position = self._flush_end
         still: list[tuple[Segment, int]] = []
         for segment, at in self._unsynced:

@@ -11,7 +11,7 @@ from itertools import pairwise
 from tidelog.model import Offset, TimestampMs
 from tidelog.storage.local.aborted import ABORTED_INDEX, AbortedIndex, is_commit, read_aborted
 from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint, write_checkpoint
-from tidelog.storage.local.compaction import STATE, CompactionState, finish_swap, is_cleaned, read_state
+from tidelog.storage.local.compaction import STATE, CompactionState, finish_swap, is_cleaned, read_state, write_state
 from tidelog.storage.local.files import TEMPORARY, Entry, Files, write_durably
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.producers import Producers
@@ -105,14 +105,14 @@ class Recovery:
             checkpoint = Checkpoint(start_offset=checkpoint.start_offset, segment=bases[0], offset=bases[0])
             trusted, to_scan, gaps_are_legal = [], bases, True
         sealed = [
-            self._sealed(base, sizes[base], end, checkpoint.aborted_in(base))
+            self._sealed(base, sizes[base], end, self._aborted_in(base, checkpoint))
             for base, end in zip(trusted, bases[1:], strict=False)
         ]
         for segment in sealed:
             self._check_indexes(segment, names)
         producers = checkpoint.known_producers()
         active = self._scan(to_scan, sizes, checkpoint, producers, sealed, gaps_are_legal=gaps_are_legal)
-        self._check_aborted(sealed, active, names, producers)
+        self._check_aborted(sealed, active, names, producers, len(trusted))
         start_offset = max(checkpoint.start_offset, sealed[0].base_offset if sealed else active.base_offset)
         return Recovered(
             min(start_offset, active.end_offset),
@@ -121,7 +121,7 @@ class Recovery:
             producers,
             checkpoint,
             self._report,
-            self._compaction.cut(active.end_offset),
+            self._compaction_of(sealed, active),
         )
 
     def _finish_compaction(self, entries: list[Entry]) -> bool:
@@ -129,6 +129,7 @@ class Recovery:
         state = read_state(self._files, self._directory)
         if state is None:
             self._report.lost.append(f"{STATE}: damaged; the log will be compacted from its start again")
+            self._aborted_is_wrong = True  # how many transactions there are in compacted segments only it knew
             return False
         self._compaction = state
         if state.swap is None:
@@ -136,6 +137,17 @@ class Recovery:
         sizes = {entry.name: entry.size for entry in entries if entry.name.endswith(LOG)}
         self._compaction = finish_swap(self._files, self._directory, state, sizes)
         return True
+
+    def _aborted_in(self, base: Offset, checkpoint: Checkpoint) -> int:
+        compacted = self._compaction.aborted_in(base)
+        return checkpoint.aborted_in(base) if compacted is None else compacted
+
+    def _compaction_of(self, sealed: list[SealedSegment], active: ActiveSegment) -> CompactionState:
+        """What was compacted, of what is left; written down if it is not what was known."""
+        state = self._compaction.cut(active.end_offset, active.base_offset).recounted(sealed)
+        if state != self._compaction:
+            write_state(self._files, self._directory, state)
+        return state
 
     def _checkpoint(self, names: set[str]) -> Checkpoint | None:
         if CHECKPOINT not in names:
@@ -184,7 +196,8 @@ class Recovery:
         )
         write_checkpoint(self._files, self._directory, checkpoint)
         producers = checkpoint.known_producers()
-        return Recovered(base, [], active, producers, checkpoint, self._report, self._compaction.cut(base))
+        compaction = self._compaction_of([], active)
+        return Recovered(base, [], active, producers, checkpoint, self._report, compaction)
 
     def _scan(
         self,
@@ -235,7 +248,9 @@ class Recovery:
             saved=SavedIndexes(checkpoint.index_bytes, checkpoint.time_index_bytes),
         )
         count = checkpoint.aborted_in(checkpoint.segment)
-        aborted = read_aborted(self._files, active.path, count, active.base_offset, active.end_offset)
+        aborted = read_aborted(
+            self._files, active.path, count, active.base_offset, active.end_offset, is_sealed=False
+        )
         if aborted is None:
             self._aborted_is_wrong = True
         else:
@@ -262,14 +277,21 @@ class Recovery:
         return scan.damage
 
     def _check_aborted(
-        self, sealed: list[SealedSegment], active: ActiveSegment, names: set[str], producers: Producers
+        self,
+        sealed: list[SealedSegment],
+        active: ActiveSegment,
+        names: set[str],
+        producers: Producers,
+        trusted: int,
     ) -> None:
-        """The aborted transactions are as the checkpoint says and as what was scanned shows; else all are made anew
-        from the log, which has to be read for that."""
+        """The aborted transactions are as the checkpoint and the compaction say and as what was scanned shows; else
+        all are made anew from the log, which has to be read for that."""
         segments: list[SealedSegment | ActiveSegment] = [*sealed, active]
-        for segment in segments:
+        for number, segment in enumerate(segments):
             has_file = segment_name(segment.base_offset, ABORTED_INDEX) in names
-            if segment.aborted_count == 0 and has_file:
+            if segment.aborted_count == 0 and has_file and number < trusted:
+                self._aborted_is_wrong = True  # somebody knew of transactions here
+            elif segment.aborted_count == 0 and has_file:
                 self._remove(segment_name(segment.base_offset, ABORTED_INDEX))
             elif segment.aborted_count and not has_file and segment is not active:
                 self._aborted_is_wrong |= segment.load_aborted() is None  # else it was sealed just now

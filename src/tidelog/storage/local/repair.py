@@ -13,14 +13,14 @@ log to end there (`cut_at_damage`); what is cut is then kept in files that end i
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tidelog.model import Offset, ProducerId, TimestampMs
 from tidelog.records.batch import BatchView
 from tidelog.settings import LogSettings
-from tidelog.storage.local.aborted import AbortedIndex, Transactions
+from tidelog.storage.local.aborted import ABORTED_INDEX, AbortedIndex, Transactions
 from tidelog.storage.local.checkpoint import Checkpoint, write_checkpoint
-from tidelog.storage.local.compaction import finish_swap, read_state
+from tidelog.storage.local.compaction import finish_swap, read_state, write_state
 from tidelog.storage.local.files import File, Files, storage_error, write_whole
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
 from tidelog.storage.local.inspect import PartitionFiles, log_name, walk_segment
@@ -80,7 +80,8 @@ class Repair:
         state = read_state(files, directory)
         if state is not None and state.swap is not None:  # decided already; what is repaired is what comes of it
             sizes = {entry.name: entry.size for entry in files.list(directory, sizes=LOG)}
-            finish_swap(files, directory, state, sizes)
+            state = finish_swap(files, directory, state, sizes)
+        self._compaction = state
         check = PartitionCheck(files, directory, compacted=compacted, deep=deep)
         self._findings = list(check)
         self._listing: PartitionFiles = check.listing
@@ -109,7 +110,7 @@ class Repair:
             if cut is not None and self._is_behind(finding, cut):
                 continue
             if finding.kind is Kind.INDEX and finding.segment is not None:
-                if finding.segment == last:
+                if finding.segment == last or finding.path.endswith(ABORTED_INDEX):  # the checkpoint counts those
                     plan.fresh_checkpoint = True
                 elif finding.segment not in plan.reindex:
                     plan.reindex.append(finding.segment)
@@ -204,6 +205,9 @@ class Repair:
             kept = [base for base in sizes if base not in plan.set_aside and log_name(base) not in plan.remove]
             producers.open = open_transactions
             self._write_checkpoint(kept, producers, aborted, now_ms)
+            if self._compaction is not None:  # the checkpoint knows better than it now
+                state = replace(self._compaction.cut(self._end_offset, kept[-1]), aborted=())
+                write_state(self._files, self._directory, state)
 
     def _cut(self, cut: CutPoint, set_aside: list[Offset]) -> None:
         sizes = self._listing.segments

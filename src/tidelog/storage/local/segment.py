@@ -313,7 +313,9 @@ class SealedSegment(Segment):
         if self._aborted is None:
             _ = self.file  # the pool counts a segment by its log file
             try:
-                entries = read_aborted(self._files, self.path, self.aborted_count, self.base_offset, self.end_offset)
+                entries = read_aborted(
+                    self._files, self.path, self.aborted_count, self.base_offset, self.end_offset, is_sealed=True
+                )
             except OSError as error:
                 raise storage_error(error, f"read {self.path}{ABORTED_INDEX}") from error
             if entries is None:

@@ -7,7 +7,8 @@ What is checked, and what counts as an error:
     .index        every entry names a batch start and that batch's last offset; entries grow
     .timeindex    every entry is the largest timestamp up to its offset; entries grow; the last one of a sealed
                   segment is the largest of all
-    .txnindex     an entry for every transaction that was aborted in the segment, and no other
+    .txnindex     an entry for every transaction that was aborted in the segment, and no other: compaction may have
+                  taken away its records, but never its marker alone
     checkpoint    readable; its segment, position, offsets, producers and open transactions
                   agree with the log
 
@@ -27,7 +28,13 @@ from tidelog.errors import InvalidInput, StorageError
 from tidelog.model import Offset, ProducerId
 from tidelog.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, BatchHeader, BatchView
 from tidelog.records.record import decode
-from tidelog.storage.local.aborted import ABORTED_ENTRY_SIZE, ABORTED_INDEX, Transactions, decode_aborted
+from tidelog.storage.local.aborted import (
+    ABORTED_ENTRY_SIZE,
+    ABORTED_INDEX,
+    Transactions,
+    decode_aborted,
+    is_commit,
+)
 from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
 from tidelog.storage.local.compaction import STATE, CompactionState, cleaned_name, is_cleaned, read_state
 from tidelog.storage.local.files import TEMPORARY, Files, storage_error
@@ -298,6 +305,7 @@ class PartitionCheck:
         yield from self._wrong_entries(base, INDEX, offsets.out_of_order())
         yield from self._wrong_entries(base, TIME_INDEX, times.out_of_order())
         aborted: list[AbortedTransaction] = []
+        markers: dict[Offset, ProducerId] = {}
         boundary = self.checkpoint.position if self.checkpoint and self.checkpoint.segment == base else -1
         for part, next_part in with_next(walk_segment(file, size, base, progress=self._progress)):
             if part.position <= boundary < (next_part.position if next_part is not None else size):
@@ -314,6 +322,8 @@ class PartitionCheck:
                 ended = self._transactions.saw(part)
                 if ended is not None:
                     aborted.append(ended)
+                if header.is_control and is_commit(part) is False:
+                    markers[header.base_offset] = header.producer_id
             last_offset: Offset | None = header.last_offset
             if not self._is_next(header):
                 last_offset = yield from self._check_batch(name, base, part, _offset_of(next_part, following))
@@ -328,7 +338,7 @@ class PartitionCheck:
         self._bytes += size
         yield from self._wrong_entries(base, INDEX, offsets.rest())
         yield from self._wrong_entries(base, TIME_INDEX, times.rest(sealed=time_bytes == _EVERYTHING))
-        yield from self._check_aborted(base, aborted)
+        yield from self._check_aborted(base, aborted, markers)
 
     def _check_start(self, name: str, base: Offset) -> Iterator[Finding]:
         if self._segments > 1 and self._expected is not None and base != self._expected:
@@ -483,35 +493,51 @@ class PartitionCheck:
                 severity, Kind.INDEX, name, entry.what, position=position, offset=entry.offset, segment=base
             )
 
-    def _check_aborted(self, base: Offset, expected: list[AbortedTransaction]) -> Iterator[Finding]:
+    def _check_aborted(
+        self, base: Offset, expected: list[AbortedTransaction], markers: dict[Offset, ProducerId]
+    ) -> Iterator[Finding]:
         """Only what the checkpoint vouches for: opening the log makes the rest anew."""
-        at, name = self.checkpoint, segment_name(base, ABORTED_INDEX)
-        if at is None or base > at.segment or not (at.aborted_in(base) or expected):
+        at, name, state = self.checkpoint, segment_name(base, ABORTED_INDEX), self._compaction
+        if at is None or base > at.segment or (state.swap is not None and base in state.swap.replaced):
             return
+        found = list(self._wrong_aborted(at, base, name, expected, markers))
+        if found and self._in_use and read_state(self._files, self._directory) != state:
+            return  # compaction has exchanged it since
+        yield from found
+
+    def _wrong_aborted(
+        self,
+        at: Checkpoint,
+        base: Offset,
+        name: str,
+        expected: list[AbortedTransaction],
+        markers: dict[Offset, ProducerId],
+    ) -> Iterator[Finding]:
+        compacted = self._compaction.aborted_in(base) if base < at.segment else None
+        count = at.aborted_in(base) if compacted is None else compacted
         content = b""
         if name in self.listing.indexes:
             file = self._files.open(self.listing.path(name), writable=False)
-            content = file.pread(at.aborted_in(base) * ABORTED_ENTRY_SIZE, 0)
+            content = file.pread(file.size() if base < at.segment else count * ABORTED_ENTRY_SIZE, 0)
         stored = decode_aborted(content)
-        if len(stored) < at.aborted_in(base):
-            what = (
-                f"has {len(stored)} of {at.aborted_in(base)} aborted transactions; opening or repairing makes it anew"
-            )
+        if len(stored) != count:
+            what = f"has {len(stored)} of {count} aborted transactions; opening or repairing makes it anew"
             yield self._error(Kind.INDEX, name, what, position=len(content), segment=base)
             return
         if self._transactions is None:
             return
-        first = min(self.listing.segments)
+        # Of what began before this, compaction or retention may have taken the beginning, or all but the marker.
+        whole_from = max(
+            min(self.listing.segments), _EVERYTHING if self._compacted else self._compaction.compacted_to
+        )
         missing = {entry.last_offset: entry for entry in expected if entry.last_offset < at.offset}
         for number, entry in enumerate(stored):
-            found = missing.pop(entry.last_offset, None)
-            began_before = entry.first_offset < first
-            if found is None and began_before:
-                continue
+            shown = missing.pop(entry.last_offset, None)
+            first = shown.first_offset if shown is not None else entry.last_offset
             if (
-                found is None
-                or (entry[0], entry[2]) != (found[0], found[2])
-                or (entry.first_offset != found.first_offset and not began_before)
+                markers.get(entry.last_offset) != entry.producer_id
+                or entry.first_offset > first
+                or (entry.first_offset < first and entry.first_offset >= whole_from)
             ):
                 what = (
                     f"says that producer {entry.producer_id} aborted offsets {entry.first_offset} to "
