@@ -84,7 +84,7 @@ class Bench:
     def topic(self, server: KafkaProtocolServer, partitions: int, *, fsync: bool = False) -> Iterator[str]:
         """A new topic; its data is gone in the end, from the disk too."""
         name = f"bench-{self.fresh_name()}"
-        admin = AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 0})
+        admin = AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 0, "socket.timeout.ms": 300_000})
         before = server.data_bytes()
         new = NewTopic(name, partitions, 1, config=dict(server.topic_config(fsync)))
         try:

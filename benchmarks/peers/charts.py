@@ -93,7 +93,6 @@ def lines(
     names: Mapping[str, str],
     *,
     across: str,
-    unit: str,
 ) -> str:
     """Values over a logarithmic axis; the upright axis begins at 0, so that flat looks flat."""
     width, height, left, top = 620, 340, 70, 76
@@ -123,7 +122,6 @@ def lines(
         body.append(f'<polyline points="{path}" fill="none" stroke="{fill}" stroke-width="2"/>')
         body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{fill}"/>' for x, y in map(at, line)]
     body.append(_text(left + plot_width / 2, height - 16, f"{across} (logarithmic)", anchor="middle", size=10))
-    body.append(_text(8, top - 8, unit, size=10))
     return _svg(width, height, title, subtitle, body, _legend(names, left))
 
 

@@ -263,7 +263,6 @@ def draw_growth(growth: Mapping[str, Any]) -> dict[str, str]:
                     {peer: line for peer, line in series.items() if line},
                     growth["peers"],
                     across=sweep["across"],
-                    unit=figure,
                 )
             )
         drawn[f"growth-{sweep['key']}.svg"] = charts.side_by_side(pictures)
