@@ -11,15 +11,15 @@ import statistics
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from benchmarks.broker import Broker, running
+from benchmarks.broker import TICKS, Broker, running
 from benchmarks.report import Report
 from tidelog.client import ProducerOptions, connect
 from tidelog.model import TopicPartition
@@ -86,6 +86,34 @@ def end_offsets(bootstrap: str, topic: str) -> list[int]:
         return [row.end_offset for row in client.partitions(topic)]
 
 
+class Taken(NamedTuple):
+    wall: float
+    cpu: float
+    """Of Spark's JVM, its Python workers and the broker; it says more than the wall clock where others work too."""
+
+
+def timed(work: Callable[[], Any]) -> Taken:
+    cpu, began = cpu_seconds(), time.perf_counter()
+    work()
+    return Taken(time.perf_counter() - began, cpu_seconds() - cpu)
+
+
+def cpu_seconds() -> float:
+    """Of this process and all that it started, as far as they still run."""
+    rows: dict[int, tuple[int, float]] = {}
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            fields = Path(f"/proc/{name}/stat").read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue
+        rows[int(name)] = int(fields[1]), sum(map(int, fields[11:15])) / TICKS
+    total, ours = 0.0, {os.getpid()}
+    while ours:
+        total += sum(rows[pid][1] for pid in ours if pid in rows)
+        ours = {pid for pid, (parent, _) in rows.items() if parent in ours}
+    return total
+
+
 class Bench:
     def __init__(self, spark: SparkSession, broker: Broker, report: Report, rows: int, scratch: str) -> None:
         self.spark = spark
@@ -97,21 +125,20 @@ class Bench:
     def options(self, **more: str) -> dict[str, str]:
         return {"kafka.bootstrap.servers": self.broker.bootstrap, **more}
 
-    def time(self, work: Callable[[], Any], repeat: int) -> tuple[float, float]:
-        """The best and the median of some runs, in seconds."""
-        taken = []
-        for _ in range(repeat):
-            began = time.perf_counter()
-            work()
-            taken.append(time.perf_counter() - began)
-        return min(taken), statistics.median(taken)
-
-    def add(self, name: str, what: str, seconds: tuple[float, float], goal: float | None = None) -> float:
-        best, median = (self.rows / taken / 1e6 for taken in seconds)
-        self.report.figures[name] = {"best": round(best, 3), "median": round(median, 3)}
+    def add(self, name: str, what: str, runs: Sequence[Taken], goal: float | None = None) -> float:
+        best, median = (
+            self.rows / wall / 1e6 for wall in (min(runs).wall, statistics.median(run.wall for run in runs))
+        )
+        cpu = min(run.cpu for run in runs) / self.rows * 1e6
+        self.report.figures[name] = {
+            "best": round(best, 3),
+            "median": round(median, 3),
+            "cpu_us_per_row": round(cpu, 3),
+        }
         met = None if goal is None else best >= goal
         goal_text = "" if goal is None else f"{goal} M rows/s"
-        self.report.add(what, f"{best:.2f} M rows/s (median {median:.2f})", "", goal_text, met=met)
+        said = f"{best:.2f} M rows/s (median {median:.2f}), {cpu:.2f} us CPU a row"
+        self.report.add(what, said, "", goal_text, met=met)
         return best
 
     # --- reading --------------------------------------------------------------------------------------------------
@@ -133,7 +160,7 @@ class Bench:
         repeat = int(more.pop("repeat", "3"))
         reader = self.spark.read.format(form).options(**self.options(subscribe=topic, **more))
         rows = (reader.schema(schema) if schema else reader).load()
-        return self.add(name, what, self.time(lambda: self.check(rows, topic), repeat), goal)
+        return self.add(name, what, [timed(lambda: self.check(rows, topic)) for _ in range(repeat)], goal)
 
     def stream(self, name: str, what: str, topic: str, goal: float | None = None, form: str = "tidelog") -> float:
         def run() -> None:
@@ -160,7 +187,7 @@ class Bench:
             seen[1] += size or 0
 
         seen = [0, 0]
-        return self.add(name, what, self.time(run, 2), goal)
+        return self.add(name, what, [timed(run) for _ in range(2)], goal)
 
     # --- writing --------------------------------------------------------------------------------------------------
 
@@ -178,18 +205,17 @@ class Bench:
             topic = f"{name}-{number}"
             with connect(self.broker.bootstrap) as client:
                 client.create_topic(topic, partitions=PARTITIONS)
-            began = time.perf_counter()
-            rows.write.format(form).mode("append").options(**self.options(topic=topic, **more)).save()
-            taken.append(time.perf_counter() - began)
+            writer = rows.write.format(form).mode("append").options(**self.options(topic=topic, **more))
+            taken.append(timed(writer.save))
             back = self.spark.read.format("tidelog").options(**self.options(subscribe=topic)).load()
             found = back.selectExpr("count(*)", "sum(length(value))", "sum(cast(cast(key as string) as bigint))")
             expected = (self.rows, self.rows * VALUE_BYTES, self.rows * (self.rows - 1) // 2)
             assert tuple(found.collect()[0]) == expected
 
-        taken: list[float] = []
+        taken: list[Taken] = []
         for _ in range(2):
             run()
-        return self.add(name, what, (min(taken), statistics.median(taken)), goal)
+        return self.add(name, what, taken, goal)
 
 
 def main() -> None:
