@@ -25,12 +25,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from tidelog.client import connect
 from tidelog.client.accumulator import Identity
 from tidelog.client.batch_sender import Written
 from tidelog.errors import InvalidInput, RecordTooLarge, TidelogError
 from tidelog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition, is_topic_name
 from tidelog.spark import exactly_once
+from tidelog.spark.clients import connect_patiently, shared_client
 from tidelog.spark.exactly_once import NumberedBatch
 from tidelog.spark.options import WriteSettings
 
@@ -154,7 +154,7 @@ def commit(settings: WriteSettings, messages: "Sequence[WriterCommitMessage | No
     batch, transactions, were_decided = _reported(messages)
     if batch is None:
         return
-    with connect(settings.bootstrap, settings.client) as client:
+    with connect_patiently(settings.bootstrap, settings.client) as client:
         if were_decided:
             exactly_once.abort(client, transactions)
         else:
@@ -171,7 +171,7 @@ def abort(
     batch = batch or known
     if batch is None:
         return
-    with connect(settings.bootstrap, settings.client) as client:
+    with connect_patiently(settings.bootstrap, settings.client) as client:
         exactly_once.abort(client, transactions)
         exactly_once.abort_leftovers(client, batch)
 
@@ -195,8 +195,6 @@ def write_rows(
     batch: NumberedBatch | None = None,
 ) -> TaskWritten:
     """All of a task's rows, written when this returns; with a `batch` in a transaction of it, which is left open."""
-    from tidelog.spark.reading import shared_client
-
     first = next((some for some in rows if some.num_rows), None)
     if first is None:
         return TaskWritten()
