@@ -5,6 +5,10 @@ the partition's `next_sequence`. Up to five of a partition are on their way at a
 tell repeats of. After an error that may pass, everything of the partition is waited for, and what was not written is
 sent again, one by one, under the same numbers. Without idempotence only one is on its way, and a try whose fate is
 unknown is repeated all the same, as Kafka's producers do it: it may be written twice.
+
+With a transactional id everything that is sent belongs to one transaction, which others end: `transaction` says how.
+The batches must have the transactional bit. The cluster must have transactions of version 2, where a partition is
+added to a transaction by producing to it.
 """
 
 import asyncio
@@ -14,10 +18,12 @@ from typing import NamedTuple
 
 from tidelog.client.accumulator import Identity
 from tidelog.client.cluster import Cluster
+from tidelog.client.coordinator import TRANSACTION, Coordinator
 from tidelog.client.deadline import Backoff
-from tidelog.client.errors import BrokerError, ClientClosed, check, is_unknown_topic
+from tidelog.client.errors import BrokerError, ClientClosed, IncompatibleBroker, check, is_unknown_topic
 from tidelog.client.options import ProducerOptions
-from tidelog.errors import TidelogError
+from tidelog.client.transactions import FEATURE, OpenTransaction
+from tidelog.errors import InvalidInput, TidelogError
 from tidelog.model import NO_SEQUENCE, Offset, ProducerEpoch, ProducerId, TopicPartition
 from tidelog.records.batch import ReadBuffer, read_header
 from tidelog.wire.apis import BY_NAME
@@ -29,6 +35,7 @@ _PRODUCE = BY_NAME["Produce"]
 _REMEMBERED_BATCHES = 5  # of each producer and partition, by brokers
 _UNKNOWN_TOPIC_GRACE_S = 5.0
 _SEQUENCE_MASK = 0x7FFF_FFFF
+_TRANSACTIONS_2 = 2
 
 
 class Written(NamedTuple):
@@ -55,9 +62,19 @@ class _Queue:
 class BatchSender:
     """Made by `Client.batch_sender`. All methods are for the event loop."""
 
-    def __init__(self, cluster: Cluster, options: ProducerOptions) -> None:
+    def __init__(
+        self,
+        cluster: Cluster,
+        options: ProducerOptions,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
+    ) -> None:
+        if transactional_id is not None and not (transactional_id and options.is_idempotent):
+            raise InvalidInput("a transaction needs a transactional id, acks='all' and idempotence")
         self._cluster = cluster
         self._options = options
+        self._transactional_id = transactional_id
+        self._transaction_timeout_ms = transaction_timeout_ms
         self._sequences: dict[TopicPartition, int] = {}
         self._queues: dict[TopicPartition, _Queue] = {}
         self._unsent_bytes = 0
@@ -67,17 +84,23 @@ class BatchSender:
         self.written: dict[TopicPartition, Written] = {}
 
     async def start(self) -> None:
+        """With a transactional id: whoever had it is fenced, and what they left open is aborted."""
         if not self._options.is_idempotent:
             return
-        request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
+        id_ = self._transactional_id
+        request = InitProducerIdRequest(transactional_id=id_, transaction_timeout_ms=self._transaction_timeout_ms)
+        coordinator = None if id_ is None else Coordinator(self._cluster, id_, kind=TRANSACTION)
+        tried = "asking for a producer id" if id_ is None else f"taking over the transactional id {id_!r}"
 
         async def attempt() -> InitProducerIdResponse:
-            response: InitProducerIdResponse = await self._cluster.request("InitProducerId", request)
-            check(response.error_code, "asking for a producer id")
+            response: InitProducerIdResponse = await (coordinator or self._cluster).request("InitProducerId", request)
+            (coordinator.check if coordinator else check)(response.error_code, tried)
             return response
 
         answer = await self._cluster.retrying(attempt)
         self.identity = Identity(ProducerId(answer.producer_id), ProducerEpoch(answer.producer_epoch))
+        if id_ is not None and (await self._cluster.connection()).features.get(FEATURE, 0) < _TRANSACTIONS_2:
+            raise IncompatibleBroker(f"{tried}: the cluster's {FEATURE} is below {_TRANSACTIONS_2}")
 
     def next_sequence(self, partition: TopicPartition) -> int:
         """What the next batch of the partition must be numbered with."""
@@ -109,7 +132,16 @@ class BatchSender:
         self._raise_failure()
         return dict(self.written)
 
+    @property
+    def transaction(self) -> OpenTransaction | None:
+        """What ends the transaction, from anywhere. None: nothing was sent, so none was begun, or there is no
+        transactional id."""
+        if self._transactional_id is None or self.identity is None or not self._queues:
+            return None
+        return OpenTransaction(self._transactional_id, *self.identity)
+
     async def close(self) -> None:
+        """A transaction is left open, for others to end, or until its timeout."""
         workers = [queue.worker for queue in self._queues.values() if queue.worker is not None]
         self._failure = self._failure or ClientClosed("the sender is closed")
         for worker in workers:
@@ -206,7 +238,12 @@ class BatchSender:
             name=partition.topic, topic_id=cluster.topic_id(partition.topic), partition_data=[data]
         )
         timeout_ms = cluster.options.request_timeout_ms
-        request = ProduceRequest(acks=options.acks_code, timeout_ms=timeout_ms, topic_data=[topic])
+        request = ProduceRequest(
+            transactional_id=self._transactional_id,
+            acks=options.acks_code,
+            timeout_ms=timeout_ms,
+            topic_data=[topic],
+        )
         connection = await cluster.connection(leader)
         if options.acks == 0:
             await connection.send(_PRODUCE, request, timeout_s=timeout_ms / 1000)

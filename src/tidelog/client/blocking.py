@@ -221,6 +221,11 @@ class BlockingBatchSender:
     def identity(self) -> Identity | None:
         return self._sender.identity
 
+    @property
+    def transaction(self) -> OpenTransaction | None:
+        """What ends the transaction, from anywhere; None: none was begun."""
+        return self._sender.transaction
+
     def next_sequence(self, partition: TopicPartition) -> int:
         return self._sender.next_sequence(partition)
 
@@ -473,11 +478,19 @@ class Client:
         """How far the topic's table is, by partition."""
         return self._thread.run(self._client.table(topic))
 
-    def batch_sender(self, options: ProducerOptions | None = None) -> "BlockingBatchSender":
-        """For batches that the caller encodes: many at once, each written once."""
+    def batch_sender(
+        self,
+        options: ProducerOptions | None = None,
+        *,
+        transactional_id: str | None = None,
+        transaction_timeout_ms: int = 60_000,
+    ) -> "BlockingBatchSender":
+        """For batches that the caller encodes: many at once, each written once, or all in a transaction that others
+        end."""
 
         async def made() -> BatchSender:
-            sender = BatchSender(self._client.cluster, options or ProducerOptions())
+            wanted = options or ProducerOptions()
+            sender = BatchSender(self._client.cluster, wanted, transactional_id, transaction_timeout_ms)
             await sender.start()
             return sender
 

@@ -266,7 +266,7 @@ def directories(
     client: Client, settings: ReadSettings, partitions: list[TopicPartition]
 ) -> dict[TopicPartition, str]:
     """Where tasks may look for files: of leaders on this machine, and where this process can read them."""
-    if settings.read == "broker" or settings.fetch.read_committed or not partitions:
+    if settings.read == "broker" or not partitions:
         return {}
     nodes = {node.id: node.address.host for node in client.cluster_info().nodes}
     found = {}

@@ -24,8 +24,10 @@ PerPartition: TypeAlias = dict[str, dict[int, int]]
 ReadFrom: TypeAlias = Literal["auto", "broker", "files"]
 ValueFormat: TypeAlias = Literal["binary", "string", "json", "avro"]
 Mode: TypeAlias = Literal["PERMISSIVE", "FAILFAST"]
+Delivery: TypeAlias = Literal["at-least-once", "exactly-once"]
 
 DEFAULT_VALUE_FORMAT: ValueFormat = "binary"
+TRANSACTION_TIMEOUT_MS = 15 * 60_000  # the most that brokers allow, unless they are told otherwise
 
 _SUBSCRIPTIONS = ("subscribe", "subscribePattern", "assign")
 _CONNECTION = (
@@ -80,6 +82,9 @@ _WRITE = (
     "kafka.buffer.memory",
     "kafka.delivery.timeout.ms",
     "kafka.enable.idempotence",
+    "kafka.transaction.timeout.ms",
+    "txnAppId",
+    "txnVersion",
 )
 # Of a consumer or a producer, or of how Spark's source drives them: nothing here depends on them.
 _IGNORED_READING = (
@@ -121,7 +126,7 @@ _REFUSED = {
     "kafka.value.deserializer": _DATAFRAME,
     "kafka.key.serializer": _DATAFRAME,
     "kafka.value.serializer": _DATAFRAME,
-    "kafka.transactional.id": "Spark may run a task twice; see the option delivery",
+    "kafka.transactional.id": "each task has its own; set delivery=exactly-once",
 }
 _SECURITY = ("kafka.sasl.", "kafka.ssl.")
 _DURATION = re.compile(r"(\d+)\s*(ms|s|m|min|h|d)?")
@@ -185,6 +190,11 @@ class WriteSettings:
     client: ClientOptions
     producer: ProducerOptions
     keep_timestamp: bool = False
+    delivery: Delivery = "at-least-once"
+    transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS
+    job: tuple[str, int] | None = None
+    """A name and a number: what was written under them is not written again. For batch writes; streams have their
+    own."""
 
 
 @dataclass
@@ -304,19 +314,19 @@ def read_settings(options: Mapping[str, str], *, streaming: bool) -> ReadSetting
     return settings
 
 
-def write_settings(options: Mapping[str, str]) -> WriteSettings:
+def write_settings(options: Mapping[str, str], *, streaming: bool) -> WriteSettings:
     given = _check_names(options, _WRITE, _IGNORED_WRITING)
     bootstrap, client = _connection(given)
     words: dict[str, Acks] = {"0": 0, "1": 1, "-1": "all", "all": "all"}
     acks = words[given.one_of("kafka.acks", tuple(words), "all")]
     codec_option = "compression" if given.text("compression") is not None else "kafka.compression.type"
     codec = given.one_of(codec_option, ("none", "gzip", "snappy", "lz4", "zstd"), "none")
-    delivery = given.one_of("delivery", ("at-least-once", "exactly-once"), "at-least-once")
-    if delivery == "exactly-once":
-        given.problems.append("delivery=exactly-once is not there yet; use at-least-once")
     idempotent = given.flag("kafka.enable.idempotence", acks == "all")
     if idempotent and acks != "all":
         given.problems.append("kafka.enable.idempotence=true needs kafka.acks=all")
+    delivery: Delivery = given.one_of("delivery", ("at-least-once", "exactly-once"), "at-least-once")
+    if delivery == "exactly-once" and not (idempotent and acks == "all"):
+        given.problems.append("delivery=exactly-once needs kafka.acks=all and kafka.enable.idempotence=true")
     producer = ProducerOptions(
         acks=acks,
         compression=Codec[codec.upper()],
@@ -325,9 +335,25 @@ def write_settings(options: Mapping[str, str]) -> WriteSettings:
         buffer_bytes=given.number("kafka.buffer.memory", least=1 << 20) or 32 << 20,
         delivery_timeout_ms=given.number("kafka.delivery.timeout.ms") or 120_000,
     )
+    timeout_ms = given.number("kafka.transaction.timeout.ms")
+    job = _job(given, streaming=streaming)
+    if delivery != "exactly-once" and (timeout_ms or job):
+        given.problems.append("kafka.transaction.timeout.ms, txnAppId and txnVersion need delivery=exactly-once")
     keep = given.flag("keepTimestamp", False)
     _raise(given)
-    return WriteSettings(bootstrap, given.text("topic"), client, producer, keep)
+    timeout_ms = timeout_ms or TRANSACTION_TIMEOUT_MS
+    return WriteSettings(bootstrap, given.text("topic"), client, producer, keep, delivery, timeout_ms, job)
+
+
+def _job(given: _Given, *, streaming: bool) -> tuple[str, int] | None:
+    name, number = given.text("txnAppId"), given.number("txnVersion", least=0)
+    if name is None and given.text("txnVersion") is None:
+        return None
+    if streaming:
+        given.problems.append("txnAppId and txnVersion are for batch writes; a stream has its query's id and batches")
+    elif not name or given.text("txnVersion") is None:
+        given.problems.append("give txnAppId, a name, and txnVersion, a number, together or not at all")
+    return (name, number) if name and number is not None else None
 
 
 def _check_names(options: Mapping[str, str], known: tuple[str, ...], ignored: tuple[str, ...]) -> _Given:

@@ -4,7 +4,6 @@ Batches come from segment files where the driver found that their files can be r
 are stored; the kernels of `records.columnar` decode them. Python runs once for each chunk of megabytes.
 """
 
-import os
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -13,13 +12,14 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from tidelog.client import BrokerError, Client, connect
+from tidelog.client import BrokerError
 from tidelog.client.errors import is_unknown_topic
-from tidelog.client.options import ClientOptions, FetchOptions
+from tidelog.client.options import FetchOptions
 from tidelog.errors import CorruptBatch, TidelogError
 from tidelog.model import Offset, TimestampMs, TopicPartition
 from tidelog.records.batch import HEADER_SIZE, ReadBuffer, iterate
 from tidelog.records.record import decode
+from tidelog.spark.clients import shared_client
 from tidelog.spark.columns import CORRUPT
 from tidelog.spark.offsets import DataLoss, OffsetRange, data_loss, earliest
 from tidelog.spark.options import ReadSettings
@@ -32,16 +32,6 @@ _MAX_ROWS = 32_768
 _FEW_ROWS = 5_000
 _KERNELS = "tidelog.records.kernels"
 _MAX_MS = (2**63 - 1) // 1000
-_clients: dict[tuple[int, str, ClientOptions], Client] = {}
-
-
-def shared_client(bootstrap: str, options: ClientOptions) -> Client:
-    """One for all tasks that this worker process runs; a worker that was forked from it takes its own."""
-    place = (os.getpid(), bootstrap, options)
-    client = _clients.get(place)
-    if client is None:
-        client = _clients[place] = connect(bootstrap, options)
-    return client
 
 
 def read_range(settings: ReadSettings, schema: StructType, part: OffsetRange) -> Iterator[pa.RecordBatch]:
@@ -67,7 +57,8 @@ class _RangeRead:
     def batches(self) -> Iterator[pa.RecordBatch]:
         part = self._part
         if part.directory is not None:
-            for stretch in read_files(part.directory, part.start, part.end, self._first_batch):
+            committed = self._settings.fetch.read_committed
+            for stretch in read_files(part.directory, part.start, part.end, self._first_batch, committed=committed):
                 try:
                     decoded = list(self._decode(stretch.records))
                 except CorruptBatch:

@@ -2,10 +2,11 @@
 
 A task encodes columns into batches by the kernels of `records.columnar` and sends them, numbered, so that nothing
 that it sends is written twice. Spark may run a task again from the start, and a micro-batch after a restart: then its
-rows are written again. That is delivery at least once.
+rows are written again. That is delivery at least once. For delivery exactly once the task writes in a transaction and
+leaves it open: `exactly_once`.
 
 A task only writes, and reports what it wrote where (`TaskWritten`). Whether a batch counts is decided by the driver,
-in `commit` and `abort`: there is nothing to decide yet, and this is where a transaction would end.
+in `commit` and `abort`, each of which Spark runs in a process of its own.
 """
 
 import random
@@ -28,14 +29,18 @@ from tidelog.client.accumulator import Identity
 from tidelog.client.batch_sender import Written
 from tidelog.errors import InvalidInput, RecordTooLarge, TidelogError
 from tidelog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition, is_topic_name
+from tidelog.spark import exactly_once
+from tidelog.spark.clients import connect_patiently, shared_client
+from tidelog.spark.exactly_once import NumberedBatch
 from tidelog.spark.options import WriteSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     import pyarrow as pa
 
     from tidelog.client.blocking import BlockingBatchSender, Client
+    from tidelog.client.transactions import OpenTransaction
     from tidelog.records.columnar import Array, ColumnEncoder
 
 _WRITTEN = ("key", "value", "topic", "partition", "headers")
@@ -99,6 +104,10 @@ class TaskWritten(WriterCommitMessage):
     """By partition: how many records, first and last offset."""
 
     partitions: dict[TopicPartition, Written] = field(default_factory=dict)
+    batch: NumberedBatch | None = None
+    """What the task worked on. None: it had no rows, or delivers at least once."""
+    transaction: "OpenTransaction | None" = None
+    """Where the rows are. None with a batch: the batch was decided before, and nothing was written."""
 
     @property
     def records(self) -> int:
@@ -109,9 +118,16 @@ class TidelogWriter(DataSourceArrowWriter):
     def __init__(self, settings: WriteSettings, columns: tuple[str, ...]) -> None:
         self._settings = settings
         self._columns = columns
+        self._batch = exactly_once.of_job(settings.job) if settings.delivery == "exactly-once" else None
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> TaskWritten:
-        return write_rows(self._settings, self._columns, iterator)
+        return write_rows(self._settings, self._columns, iterator, self._batch)
+
+    def commit(self, messages: "list[WriterCommitMessage | None]") -> None:
+        commit(self._settings, messages)
+
+    def abort(self, messages: "list[WriterCommitMessage | None]") -> None:
+        abort(self._settings, messages, self._batch)
 
 
 class TidelogStreamWriter(DataSourceStreamArrowWriter):
@@ -120,23 +136,100 @@ class TidelogStreamWriter(DataSourceStreamArrowWriter):
         self._columns = columns
 
     def write(self, iterator: "Iterator[pa.RecordBatch]") -> TaskWritten:
-        return write_rows(self._settings, self._columns, iterator)
+        batch = exactly_once.of_this_task() if self._settings.delivery == "exactly-once" else None
+        return write_rows(self._settings, self._columns, iterator, batch)
+
+    def commit(self, messages: "list[WriterCommitMessage | None]", batchId: int) -> None:  # noqa: ARG002, N803
+        commit(self._settings, messages)
+
+    def abort(self, messages: "list[WriterCommitMessage | None]", batchId: int) -> None:  # noqa: ARG002, N803
+        abort(self._settings, messages)
 
 
-def write_rows(settings: WriteSettings, columns: tuple[str, ...], rows: "Iterator[pa.RecordBatch]") -> TaskWritten:
-    """All of a task's rows, written when this returns."""
-    from tidelog.spark.reading import shared_client
+# --- the driver ----------------------------------------------------------------------------------------------------
 
-    first = next(rows, None)
+
+def commit(settings: WriteSettings, messages: "Sequence[WriterCommitMessage | None]") -> None:
+    """All tasks are done: make what they wrote count."""
+    batch, transactions, were_decided = _reported(messages)
+    if batch is None:
+        return
+    with connect_patiently(settings.bootstrap, settings.client) as client:
+        if were_decided:
+            exactly_once.abort(client, transactions)
+        else:
+            exactly_once.decide(client, batch, transactions)
+        exactly_once.abort_leftovers(client, batch)
+
+
+def abort(
+    settings: WriteSettings, messages: "Sequence[WriterCommitMessage | None]", known: NumberedBatch | None = None
+) -> None:
+    """A task has failed for good, or `commit` has. If no task has reported, and nothing else is `known`, what killed
+    tasks left open stays so until it is written again or times out."""
+    batch, transactions, _ = _reported(messages)
+    batch = batch or known
+    if batch is None:
+        return
+    with connect_patiently(settings.bootstrap, settings.client) as client:
+        exactly_once.abort(client, transactions)
+        exactly_once.abort_leftovers(client, batch)
+
+
+def _reported(
+    messages: "Sequence[WriterCommitMessage | None]",
+) -> "tuple[NumberedBatch | None, list[OpenTransaction], bool]":
+    """The batch that had rows, its open transactions, and whether a task found it decided."""
+    done = [message for message in messages if isinstance(message, TaskWritten) and message.batch is not None]
+    transactions = [message.transaction for message in done if message.transaction is not None]
+    return (done[0].batch if done else None), transactions, len(transactions) < len(done)
+
+
+# --- a task --------------------------------------------------------------------------------------------------------
+
+
+def write_rows(
+    settings: WriteSettings,
+    columns: tuple[str, ...],
+    rows: "Iterator[pa.RecordBatch]",
+    batch: NumberedBatch | None = None,
+) -> TaskWritten:
+    """All of a task's rows, written when this returns; with a `batch` in a transaction of it, which is left open."""
+    first = next((some for some in rows if some.num_rows), None)
     if first is None:
         return TaskWritten()
     client = shared_client(settings.bootstrap, settings.client)
-    with client.batch_sender(settings.producer) as sender:
-        writing = _Writing(settings, client, sender)
-        for chunk in _gathered(first, rows, columns):
-            writing.add(chunk)
-        written = sender.flush()
-    return TaskWritten(dict(written))
+    if batch is None:
+        with client.batch_sender(settings.producer) as sender:
+            return TaskWritten(_write_all(settings, client, sender, _gathered(first, rows, columns)))
+    id_ = batch.transactional_id(exactly_once.partition_of_this_task())
+    sender = client.batch_sender(
+        settings.producer, transactional_id=id_, transaction_timeout_ms=settings.transaction_timeout_ms
+    )
+    try:
+        with sender:
+            exactly_once.reached("introduced")
+            if exactly_once.is_decided(client, batch):
+                for _ in rows:  # Spark wants them taken
+                    pass
+                return TaskWritten(batch=batch)
+            written = _write_all(settings, client, sender, _gathered(first, rows, columns))
+    except BaseException:
+        if sender.transaction is not None:
+            exactly_once.abort(client, [sender.transaction])
+        raise
+    exactly_once.reached("flushed")
+    return TaskWritten(written, batch, sender.transaction)
+
+
+def _write_all(
+    settings: WriteSettings, client: "Client", sender: "BlockingBatchSender", chunks: "Iterator[pa.RecordBatch]"
+) -> dict[TopicPartition, Written]:
+    writing = _Writing(settings, client, sender)
+    for chunk in chunks:
+        writing.add(chunk)
+        exactly_once.reached("sent")
+    return sender.flush()
 
 
 def _gathered(
@@ -268,6 +361,7 @@ class _Writing:
                 base_sequence=self._sender.next_sequence(partition),
                 producer_id=identity.producer_id,
                 producer_epoch=identity.epoch,
+                transactional=self._settings.delivery == "exactly-once",
             )
             for batch in batches:
                 self._sender.send(partition, [batch])

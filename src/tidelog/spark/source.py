@@ -68,7 +68,7 @@ class TidelogDataSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> "DataSourceWriter":
         from tidelog.spark.sink import TidelogWriter, check_columns
 
-        settings = write_settings(self.options)
+        settings = write_settings(self.options, streaming=False)
         if overwrite:
             raise InvalidInput('a topic cannot be overwritten, only appended to: write with .mode("append")')
         return TidelogWriter(settings, check_columns(schema, settings))
@@ -76,7 +76,7 @@ class TidelogDataSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> "DataSourceStreamWriter":  # noqa: N802, ARG002
         from tidelog.spark.sink import TidelogStreamWriter, check_columns
 
-        settings = write_settings(self.options)
+        settings = write_settings(self.options, streaming=True)
         return TidelogStreamWriter(settings, check_columns(schema, settings))
 
 

@@ -82,7 +82,7 @@ def plan_broker(
     units = []
     for topic in topics or [row.name for row in client.topics()]:
         policy = next((c.value for c in client.topic_configs(topic) if c.name == "cleanup.policy"), None) or ""
-        for partition, (first, last) in ends(client, topic).items():
+        for partition, (first, last) in ends(client, topic, committed=False).items():
             parts = cut(Range(topic, partition, first, last), _RANGE)
             units += [BrokerUnit(bootstrap, part, "compact" in policy, deep) for part in parts]
     return units

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidelog.client import EARLIEST, LATEST, Client, FetchOptions
-from tidelog.errors import InvalidInput
+from tidelog.errors import InvalidInput, TidelogError
 from tidelog.model import Offset, TopicPartition
 
 if TYPE_CHECKING:
@@ -26,13 +26,14 @@ class Range(NamedTuple):
         return self.end - self.start
 
 
-def ends(client: Client, topic: str) -> dict[int, tuple[Offset, Offset]]:
-    """The first and the next offset of each partition."""
+def ends(client: Client, topic: str, *, committed: bool = True) -> dict[int, tuple[Offset, Offset]]:
+    """The first and the next offset of each partition. `committed`: up to the first open transaction; what is behind
+    it can be read when that has ended."""
     partitions = [TopicPartition(topic, row.partition) for row in client.topic(topic).partitions]
     if not partitions:
         raise InvalidInput(f"{topic} has no partitions")
     first = client.offsets(dict.fromkeys(partitions, EARLIEST))
-    last = client.offsets(dict.fromkeys(partitions, LATEST))
+    last = client.offsets(dict.fromkeys(partitions, LATEST), read_committed=committed)
     return {p.partition: (first[p].offset, last[p].offset) for p in partitions}
 
 
@@ -51,6 +52,11 @@ def read_columns(client: Client, part: Range, columns: Sequence[str]) -> "Iterat
 
     for chunk in client.read_range(part.topic, part.partition, part.start, part.end, fetch=FETCH):
         if chunk.next_offset == chunk.from_offset:
+            if chunk.readable_end < part.end:
+                raise TidelogError(
+                    f"{part.topic}-{part.partition} ends at offset {chunk.readable_end}, "
+                    f"but was to be read up to {part.end}"
+                )
             return
         yield from decode_columns(
             chunk.committed(), columns=columns, start_offset=part.start, end_offset=part.end, max_rows=1 << 20

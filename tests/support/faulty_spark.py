@@ -1,0 +1,93 @@
+"""A Spark whose processes die, as by SIGKILL, at steps of a write that is delivered exactly once.
+
+Faults are files of a folder, so that they can be set for any process and happen once each: see `Faults`. Every Python
+process of the Spark finds a `sitecustomize` in that folder, which installs them where rows are written and decided.
+"""
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+WRITES = "pyspark.worker"
+DECIDES = "pyspark.sql.worker.python_streaming_sink_runner"
+
+
+class Faults:
+    """Files are named `step.n`; whoever comes to the step takes the one with the highest number away, and who takes
+    number 0 dies. Its text says who that is: `task`, the process itself, or `driver`, everything in its session."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @classmethod
+    def made(cls, folder: Path) -> "Faults":
+        folder.mkdir()
+        (folder / "sitecustomize.py").write_text("from tests.support import faulty_spark\nfaulty_spark.install()\n")
+        return cls(folder)
+
+    def environment(self, bootstrap: str) -> dict[str, str]:
+        """Of a process that has the faults, and all that it starts."""
+        path = os.pathsep.join([str(self._folder), str(ROOT), os.environ.get("PYTHONPATH", "")])
+        return {**os.environ, "FAULTS": str(self._folder), "FAULTS_BOOTSTRAP": bootstrap, "PYTHONPATH": path}
+
+    def arm(self, step: str, who: str, *, after: int = 0) -> None:
+        """The step may be passed `after` times."""
+        for number in range(after + 1):
+            (self._folder / f"{step}.{number}").write_text(who)
+
+    def arrived(self, step: str) -> None:
+        for number in range(len(list(self._folder.glob(f"{step}.*"))) - 1, -1, -1):
+            file = self._folder / f"{step}.{number}"
+            try:
+                who = file.read_text()
+                file.unlink()
+            except FileNotFoundError:
+                continue
+            if number == 0:
+                if who == "driver":
+                    kill_session(os.getsid(0))
+                os.kill(os.getpid(), signal.SIGKILL)
+            return
+
+    @property
+    def left(self) -> list[str]:
+        return sorted(file.name for file in self._folder.iterdir() if file.suffix[1:].isdigit())
+
+
+def kill_session(session: int) -> None:
+    """All processes of it, but not the one that calls this."""
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and int(entry.name) != os.getpid():
+            try:
+                # After the name, which may have any character: state, parent, group, session.
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+                if int(fields[3]) == session:
+                    os.kill(int(entry.name), signal.SIGKILL)
+            except (OSError, IndexError):
+                continue
+
+
+def _wait_for_records() -> None:
+    """Until a broker has something of an open transaction: what was handed to a sender is not there yet."""
+    from tests.support.brokers import eventually
+    from tidelog.client import connect
+
+    with connect(os.environ["FAULTS_BOOTSTRAP"]) as client:
+        eventually(lambda: client.transactions(states=["Ongoing"]))
+
+
+def install() -> None:
+    if sys.orig_argv[-1] not in (WRITES, DECIDES):
+        return
+    from tidelog.spark import exactly_once
+
+    faults = Faults(Path(os.environ["FAULTS"]))
+
+    def die_at_the_step(step: str) -> None:
+        if step == "sent":
+            _wait_for_records()
+        faults.arrived(step)
+
+    exactly_once.reached = die_at_the_step
