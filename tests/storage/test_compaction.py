@@ -124,6 +124,27 @@ def test_an_offset_that_was_compacted_away_reads_what_follows_it(engine: str) ->
         assert first.header.base_offset == 19
 
 
+def test_the_last_batch_stays_so_that_readers_come_to_the_end_of_the_log(engine: str) -> None:
+    files = MemoryFiles()
+    log = open_log(files, compacted(), tail_bytes=0)
+    append(log, keyed((b"a", b"1"), (b"b", b"1")))
+    append(log, keyed((b"a", None), (b"b", None)))
+    append(log, keyed((b"c", None)))
+    seal(log)
+    log.compaction.run(NOW_MS)
+    log.compaction.run(NOW_MS + RETENTION_MS)
+    assert [(view.header.base_offset, view.header.record_count) for view in read_batches(log)] == [(4, 0)]
+    log.close()
+    log = open_log(files, compacted(), tail_bytes=0)
+    assert log.end_offset == 5
+    check_files(files)
+    append(log, keyed((b"d", b"1")))
+    seal(log)
+    log.compaction.run(NOW_MS + RETENTION_MS)
+    assert latest(log) == [(5, b"d", b"1")]
+    assert [view.header.base_offset for view in read_batches(log)] == [5]
+
+
 def test_readers_keep_the_bytes_they_hold(engine: str) -> None:
     log = open_log(MemoryFiles(), compacted(), tail_bytes=0)
     for number in range(20):

@@ -148,6 +148,7 @@ class _Follower:
         self._directory = directory
         self._table: Table | None = None
         self._error: str | None = None
+        self._end_when_opened: Offset | None = partition.log.end_offset
         self._stopping = False
         self._wait: FetchWait | None = None
         self._waiting: list[tuple[Offset, asyncio.Future[None]]] = []
@@ -235,11 +236,13 @@ class _Follower:
             return self._table
         in_thread = self._tables.in_thread
         table = await in_thread(Table, self._directory)
-        if table.applied > self._partition.log.end_offset:
+        end = self._partition.log.end_offset if self._end_when_opened is None else self._end_when_opened
+        if table.applied > end:  # also if somebody has written to the log meanwhile
             log.warning("a table is made anew: its log has lost records", partition=str(self._partition.name))
             await in_thread(table.close)
             await in_thread(remove_table, self._directory)
             table = await in_thread(Table, self._directory)
+        self._end_when_opened = None
         return table
 
     def _tell(self) -> None:

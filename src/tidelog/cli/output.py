@@ -211,6 +211,7 @@ def _shapes(*, full: bool) -> dict[str, Shape]:
                 "next tombstones go",
                 lambda fields: "" if fields["next_horizon_ms"] is None else show_time(fields["next_horizon_ms"]),
             ),
+            Column("aborted transactions", lambda fields: str(sum(count for _, count in fields["aborted"]))),
             Column(
                 "exchange", lambda fields: "" if fields["swap"] is None else " ".join(map(str, fields["swap"][2]))
             ),

@@ -15,6 +15,7 @@ A record stays if no later record that the map knows has its key. On top of that
                               after it
     the newest of a producer  the batch stays, without records if need be: it carries the sequence number that the
                               producer will go on from
+    the last of the log       the batch stays in the same way: whoever reads up to the log's end must get there
     from `end_offset` on      stays as it is: the map does not know what comes later
 
 A batch of which nothing is left goes as a whole. One of which everything is left is copied, byte for byte.
@@ -139,6 +140,7 @@ class Rules:
     producers: Mapping[ProducerId, Newest] = field(default_factory=dict)
     aborted: AbortedRanges = field(default_factory=AbortedRanges)
     """All aborted transactions that have batches before `end_offset`; none is undecided there."""
+    log_end_offset: Offset = NEVER
     void_aborts: set[Offset] = field(default_factory=set)
     """The markers of aborted transactions of which the pass found no batch: nobody needs to know of them any more."""
     next_horizon_ms: TimestampMs = NEVER
@@ -164,6 +166,9 @@ class Rules:
         return not found_batches
 
     def is_newest(self, header: BatchHeader) -> bool:
+        """Of the log or of its producer: the batch stays, whatever becomes of its records."""
+        if header.next_offset == self.log_end_offset:
+            return True
         newest = self.producers.get(header.producer_id)
         if newest is None or header.producer_id < 0:
             return False

@@ -221,7 +221,8 @@ def _judge(chunk: memoryview, batches: Array, rules: Rules) -> None:
     mode[batches["base_offset"] >= rules.end_offset] = kernels.COPY
     special = attributes & (CONTROL_BIT | TRANSACTIONAL_BIT) != 0
     newest = [one.last_offset for one in rules.producers.values() if one.last_offset is not None]
-    candidates = special | ((batches["producer_id"] >= 0) & np.isin(batches["last_offset"], newest))
+    newest.append(rules.log_end_offset - 1)
+    candidates = special | np.isin(batches["last_offset"], newest)
     for row in np.flatnonzero(candidates).tolist():
         position, size = int(batches["position"][row]), int(batches["size"][row])
         header = BatchHeader._make(HEADER.unpack_from(chunk, position))

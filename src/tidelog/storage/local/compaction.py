@@ -486,6 +486,8 @@ class CompactedLog(Protocol):
     @property
     def producers(self) -> Producers: ...
     @property
+    def end_offset(self) -> Offset: ...
+    @property
     def decided_offset(self) -> Offset:
         """No record before it belongs to a transaction whose end is not durable."""
 
@@ -554,6 +556,7 @@ class LogCompaction:
             max(start_offset, end_offset),
             newest,
             AbortedRanges(aborted),
+            self._log.end_offset,
         )
         sources = [
             Source(
