@@ -153,7 +153,6 @@ def main() -> None:
     parent = tempfile.mkdtemp(prefix="tidelog-peers-", dir=options.dir)
     out = options.out or (DOCS if not (options.quick or options.only) else tempfile.mkdtemp(prefix="tidelog-report-"))
     settings: dict[str, Any] = {
-        "load_before": round(os.getloadavg()[0], 1),
         "repeats": repeats,
         "share_of_full_work": 1 / scale.share,
         "command": "make bench-peers",

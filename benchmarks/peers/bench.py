@@ -16,6 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ign
 
 from benchmarks.floor import touch_memory
 from benchmarks.peers import install
+from benchmarks.peers.results import OTHERS
 from benchmarks.peers.servers import KafkaProtocolServer, Server
 
 
@@ -43,10 +44,12 @@ class Scale:
 
 @dataclass
 class Run:
-    """What the driver said, and what the broker used while the driver measured."""
+    """What the driver said, and what the broker and the whole machine used while the driver measured."""
 
     said: dict[str, Any]
     broker_cpu_seconds: float
+    machine_cpu_seconds: float = 0.0
+    window_seconds: float = 1.0  # between the two readings; what the driver timed lies within
 
     def __getitem__(self, name: str) -> Any:
         return self.said[name]
@@ -62,7 +65,13 @@ class Run:
             f"{phase} client thread": self.said["client_busiest_thread"],
             f"{phase} client cpu": self.said["client_cpu_seconds"] / self.said["seconds"],
             f"{phase} broker cpu": self.broker_cpu_seconds / self.said["seconds"],
+            f"{phase} {OTHERS}": self._others / self.window_seconds,
         }
+
+    @property
+    def _others(self) -> float:
+        """CPU seconds of programs that have no part in this: what they use is missing in the figures."""
+        return max(0.0, self.machine_cpu_seconds - self.broker_cpu_seconds - float(self.said["client_cpu_seconds"]))
 
 
 class Bench:
@@ -131,14 +140,14 @@ class Bench:
         command = [self._driver, mode, "--bootstrap", server.bootstrap, "--timeout", str(timeout), "--phases", "1"]
         for name, value in options.items():
             command += [f"--{name.replace('_', '-')}", str(value)]
-        cpu = {"begin": 0.0, "end": 0.0}
+        used = {"begin": (0.0, 0.0, 0.0), "end": (0.0, 0.0, 0.0)}
         said: dict[str, Any] = {"ok": False, "error": "the driver said nothing"}
         with _process(command, timeout + 30) as process:
             assert process.stdout is not None
             assert process.stdin is not None
             for line in process.stdout:
-                if (phase := line.strip()) in cpu:
-                    cpu[phase] = server.cpu_seconds()
+                if (phase := line.strip()) in used:
+                    used[phase] = server.cpu_seconds(), machine_cpu_seconds(), time.monotonic()
                     process.stdin.write("\n")
                     process.stdin.flush()
                 elif line.startswith("{"):
@@ -146,7 +155,7 @@ class Bench:
         if not said.pop("ok"):
             raise Failed(f"{mode}: {said['error']}")
         server.check_alive()
-        return Run(said, cpu["end"] - cpu["begin"])
+        return Run(said, *(end - begin for begin, end in zip(used["begin"], used["end"], strict=True)))
 
     @contextlib.contextmanager
     def connections(self, server: Server, count: int) -> Iterator[None]:
@@ -182,6 +191,13 @@ def _process(command: list[str], timeout: float) -> Iterator[subprocess.Popen[st
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
+
+
+def machine_cpu_seconds() -> float:
+    """What all programs and the kernel have used on all cores; what the hypervisor took counts too."""
+    with open("/proc/stat") as stat:
+        user, nice, system, _idle, _waiting, *interrupts_and_steal = map(int, stat.readline().split()[1:9])
+    return (user + nice + system + sum(interrupts_and_steal)) / os.sysconf("SC_CLK_TCK")
 
 
 def verified(sent: Run, read: Run, *, names: tuple[str, str] = ("messages", "checksum")) -> None:

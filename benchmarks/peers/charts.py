@@ -83,7 +83,7 @@ def bars(
         grid.append(_text(x(tick), y + 6, short(tick), anchor="middle", size=10))
     axis = unit + (", logarithmic" if logarithmic else "")
     grid.append(_text(label_width + plot / 2, y + 24, axis, anchor="middle", size=10))
-    return _svg(width, y + 36, title, subtitle, [*grid, *body], _legend(names, label_width))
+    return _svg(width, y + 36, title, subtitle, [*grid, *body], _legend(names))
 
 
 def lines(
@@ -122,7 +122,7 @@ def lines(
         body.append(f'<polyline points="{path}" fill="none" stroke="{fill}" stroke-width="2"/>')
         body += [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{fill}"/>' for x, y in map(at, line)]
     body.append(_text(left + plot_width / 2, height - 16, f"{across} (logarithmic)", anchor="middle", size=10))
-    return _svg(width, height, title, subtitle, body, _legend(names, left))
+    return _svg(width, height, title, subtitle, body, _legend(names))
 
 
 def side_by_side(pictures: Sequence[str], columns: int = 2) -> str:
@@ -159,8 +159,8 @@ def _decades(low: float, most: float) -> list[float]:
     return [10.0**power for power in range(first, count + 1)]
 
 
-def _legend(names: Mapping[str, str], left: float) -> list[str]:
-    parts, x = [], left
+def _legend(names: Mapping[str, str]) -> list[str]:
+    parts, x = [], 12.0
     for number, (name, title) in enumerate(names.items()):
         parts.append(f'<rect x="{x:.1f}" y="48" width="10" height="10" fill="{colour(name, number)}"/>')
         parts.append(_text(x + 15, 57, title))

@@ -12,7 +12,7 @@ PAGE = "benchmarks-peers.md"
 FOLDER = "benchmarks"
 OURS, THEIRS = "tidelog", "kafka"
 _TITLES = {"tidelog": "Tidelog", "kafka": "Kafka", "nats": "NATS JetStream", "redis": "Redis Streams"}
-_BUSY = 0.7  # load average
+_BUSY = 0.1  # of a core: more than an idle broker uses
 LEVEL = 0.05  # nearer than this to each other is level
 
 
@@ -98,7 +98,7 @@ def markdown(results: Results, drawn: Sequence[str] = ()) -> str:
         *(f"- **Missing**: {_TITLES.get(name, name)}: {why}" for name, why in results.missing.items()),
         f"- The run took {results.settings.get('minutes', '?')} minutes."
         + ("" if results.settings["share_of_full_work"] == 1 else " **A quick run: do not read much into it.**")
-        + (" **Other programs were busy when it began.**" if results.settings["load_before"] > _BUSY else ""),
+        + _said_of_others(results),
         "",
         "Equal durability: `no fsync` is flush `os` for Tidelog and Kafka as it ships; `fsync` is flush `acks` for",
         "Tidelog and `flush.messages=1` for Kafka. Kafka runs with the heap (1 GB) and the settings that it ships",
@@ -111,6 +111,15 @@ def markdown(results: Results, drawn: Sequence[str] = ()) -> str:
         charts_here = [name for name in drawn if name.startswith(_slug(section) + "-")]
         text += [f"![{section}]({FOLDER}/{name})" for name in charts_here] + ([""] if charts_here else [])
     return "\n".join(text)
+
+
+def _said_of_others(results: Results) -> str:
+    found = results.cores_of_others()
+    if found is None:
+        return ""
+    median, most = found
+    told = f" Other programs used {median:.2f} cores while it was measured (median; at most {most:.2f})."
+    return told + (" **That was not a quiet machine: run it again.**" if median > _BUSY else "")
 
 
 def _table(rows: Sequence[RowResult]) -> list[str]:

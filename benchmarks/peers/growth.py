@@ -6,7 +6,6 @@ grows, the work stays the same. Everything sent is read back and checked, as in 
 
 import argparse
 import contextlib
-import os
 import shutil
 import tempfile
 import time
@@ -249,7 +248,6 @@ def main() -> None:
     growth: dict[str, Any] = {
         "command": "make bench-growth",
         "machine": describe_machine(parent),
-        "load_before": round(os.getloadavg()[0], 1),
         "repeats": repeats,
         "sweeps": [],
     }

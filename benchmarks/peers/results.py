@@ -12,6 +12,8 @@ from typing import Any, Literal
 
 # From here on the client's busiest thread is what limits a figure, not the broker.
 CLIENT_IS_THE_LIMIT = 0.85
+# How notes on the cores that other programs used are called, after the phase.
+OTHERS = "others cpu"
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,18 @@ class Results:
     peers: dict[str, str] = field(default_factory=dict)  # name -> title and version
     missing: dict[str, str] = field(default_factory=dict)  # name -> why
     rows: list[RowResult] = field(default_factory=list)
+
+    def cores_of_others(self) -> tuple[float, float] | None:
+        """What programs that have no part in this used while it was measured: median and most."""
+        samples = [
+            value
+            for row in self.rows
+            for notes in row.notes.values()
+            for name, values in notes.items()
+            if name.endswith(OTHERS)
+            for value in values
+        ]
+        return (statistics.median(samples), max(samples)) if samples else None
 
     def to_json(self) -> str:
         rows = []

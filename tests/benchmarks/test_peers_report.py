@@ -12,7 +12,7 @@ from benchmarks.peers.bench import Failed, Run, verified
 from benchmarks.peers.results import Figure, Results, RowResult, summarize
 
 MACHINE = {"cpu": "Z80", "cores": 1, "kernel": "1", "python": "3", "filesystem": "fat", "memory_gb": 1}
-SETTINGS = {"repeats": 3, "share_of_full_work": 1, "command": "make bench-peers", "load_before": 0.1, "minutes": 1}
+SETTINGS = {"repeats": 3, "share_of_full_work": 1, "command": "make bench-peers", "minutes": 1}
 
 
 def row(**more: Any) -> RowResult:
@@ -67,6 +67,14 @@ def test_what_is_missing_or_not_offered_is_said() -> None:
     text = document.markdown(results)
     assert "**Missing**: Redis Streams: as root: apt-get install" in text
     assert "not offered: it cannot sync" in text
+
+
+@pytest.mark.parametrize(("cores", "is_quiet"), [(0.02, True), (0.8, False)])
+def test_a_machine_that_others_used_is_not_passed_over(cores: float, is_quiet: bool) -> None:
+    found = row()
+    found.add("tidelog", {"produce": 1.0, "produce CPU": 1.0, "produce others cpu": cores})
+    assert f"Other programs used {cores:.2f} cores" in page(found)
+    assert ("not a quiet machine" in page(found)) != is_quiet
 
 
 def test_a_row_that_forgets_a_figure_is_a_mistake() -> None:
@@ -150,6 +158,12 @@ def test_a_missing_bar_is_named_and_text_is_escaped() -> None:
     svg = charts.bars("a < b", "s", [("a & b", {"x": None})], {"x": "X"}, unit="u", logarithmic=True)
     assert "X: no figure" in svg
     ElementTree.fromstring(svg)
+
+
+def test_what_others_used_is_what_neither_broker_nor_client_did() -> None:
+    said = {"seconds": 2.0, "client_cpu_seconds": 1.0, "client_busiest_thread": 0.5}
+    assert Run(said, 0.5, 2.5, 2.0).notes("produce")["produce others cpu"] == pytest.approx(0.5)
+    assert Run(said, 0.5, 1.4, 2.0).notes("produce")["produce others cpu"] == 0  # ticks of the clock are coarse
 
 
 @pytest.mark.parametrize("difference", [{"messages": 9}, {"checksum": "b"}])
