@@ -116,7 +116,6 @@ def test_the_option_topic_wins_over_the_column(
             {"topic": "t", "kafka.ack": "1"},
             "there is no option kafka.ack; did you mean kafka.acks?",
         ),
-        ("SELECT 'a' value", {"topic": "t", "delivery": "exactly-once"}, "exactly-once is not there yet"),
     ],
 )
 def test_what_cannot_be_written_is_refused_before_anything_is(

@@ -56,7 +56,7 @@ def read_files(
         for stretch in _read_segment(directory, base, following, position, end, first_batch):
             if endings is not None:
                 try:
-                    stretch = stretch._replace(records=endings.without_aborted(stretch.records))
+                    stretch = stretch._replace(records=endings.committed(stretch.records, end))
                 except (OSError, CorruptBatch, _NoEnding):
                     return
             position = stretch.end
@@ -134,10 +134,11 @@ class _Endings:
         self._ahead: Iterator[BatchView] | None = None
         self._markers: dict[ProducerId, deque[tuple[Offset, bool]]] = {}  # in order; whether it is an abort
 
-    def without_aborted(self, records: memoryview) -> memoryview:
-        """Batches are asked for in the order of their offsets."""
+    def committed(self, records: memoryview, end: Offset) -> memoryview:
+        """Without what was aborted, and up to `end`: transactions behind it may be open. To be asked in the order of
+        offsets."""
         batches = list(iterate(records, verify=False))
-        kept = [batch.view for batch in batches if not self._is_aborted(batch)]
+        kept = [batch.view for batch in batches if batch.header.base_offset < end and not self._is_aborted(batch)]
         return records if len(kept) == len(batches) else memoryview(b"".join(kept))
 
     def _is_aborted(self, batch: BatchView) -> bool:
