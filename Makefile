@@ -63,7 +63,7 @@ bench-compaction: $(READY)  ## records a second that compaction goes through
 bench-tables: $(READY)  ## building tables of keys, and asking them
 	$(BIN)/python -m benchmarks.tables
 
-bench-peers: $(READY)  ## Tidelog and its peers side by side; needs Maven or Java's registry, takes long
+bench-peers: $(READY)  ## Tidelog beside Kafka and others; needs a C compiler and the network; takes up to an hour
 	$(BIN)/python -m benchmarks.peers
 
 bench-growth: $(READY)  ## how cost grows with partitions, connections, data and consumers

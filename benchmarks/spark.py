@@ -129,7 +129,8 @@ class Bench:
         best, median = (
             self.rows / wall / 1e6 for wall in (min(runs).wall, statistics.median(run.wall for run in runs))
         )
-        cpu = min(run.cpu for run in runs) / self.rows * 1e6
+        # Between two looks a worker may end, and its CPU with it: such a run tells nothing.
+        cpu = min((run.cpu for run in runs if run.cpu > 0), default=float("nan")) / self.rows * 1e6
         self.report.figures[name] = {
             "best": round(best, 3),
             "median": round(median, 3),
