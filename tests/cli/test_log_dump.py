@@ -5,9 +5,12 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Command
+from tests.storage.test_compaction import compacted, keyed, marker, produced, seal
+from tests.support.logs import NOW_MS, append, open_log
 from tidelog.model import LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition
 from tidelog.records.record import build_batch, build_marker
 from tidelog.settings import LogSettings
+from tidelog.storage.local.files import OsFiles
 from tidelog.storage.local.store import LocalStore
 
 FIRST = "00000000000000000000"
@@ -99,6 +102,32 @@ def test_transaction_markers_are_named(tidelog: Command, tmp_path: Path) -> None
     log.append(marker, now_ms=0, leader_epoch=LeaderEpoch(0), durable=False)
     store.close_now()
     assert "<commit>" in tidelog("log", "dump", tmp_path, "--records").out
+
+
+def test_the_transactions_of_a_compacted_log_are_shown_and_verified(tidelog: Command, tmp_path: Path) -> None:
+    log = open_log(OsFiles(), compacted(), directory=str(tmp_path))
+    append(log, keyed((b"x", b"1")))
+    seal(log)
+    append(log, keyed((b"x", b"2")))
+    append(log, produced(7, 0, (b"a", b"no"), transactional=True))
+    append(log, marker(7, committed=False))
+    seal(log)
+    log.compaction.run(NOW_MS)
+    log.close()
+    (entry,) = tidelog("log", "dump", tmp_path / f"{FIRST}.txnindex", "--json").rows
+    assert (entry["producer_id"], entry["first_offset"], entry["last_offset"]) == (7, 2, 3)
+    (state,) = tidelog("log", "dump", tmp_path / "compaction", "--json").rows
+    assert (state["swap"], state["aborted"]) == (None, [[0, 1]])
+    shown = tidelog("log", "dump", tmp_path, "--indexes")
+    assert shown.code == 0
+    assert "marker at offset" in shown.out
+    assert "aborted transactions" in shown.out
+    assert tidelog("log", "verify", tmp_path).code == 0
+    (tmp_path / f"{FIRST}.txnindex").unlink()
+    assert "has 0 of 1 aborted transactions" in tidelog("log", "verify", tmp_path).out
+    assert tidelog("log", "repair", tmp_path, "--yes").code == 0
+    assert tidelog("log", "verify", tmp_path).code == 0
+    assert (tmp_path / f"{FIRST}.txnindex").exists()
 
 
 def test_values_are_shortened_unless_all_is_asked_for(tidelog: Command, tmp_path: Path) -> None:

@@ -64,8 +64,8 @@ def read(bootstrap: str, topic: str, isolation: str) -> Found:
 
 
 class Writers:
-    """Two producers with transactions and one without; what they wrote, by its offset. A record says of itself that it
-    will be aborted: "no"."""
+    """Two producers with transactions and one without; what they wrote, by its offset. A record says of itself
+    that it will be aborted: "no"."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._topic = topic

@@ -195,6 +195,13 @@ def _shapes(*, full: bool) -> dict[str, Shape]:
         ],
         "offset_index_entry": [exact("number", "entry"), exact("offset", "last offset"), exact("log_position")],
         "time_index_entry": [exact("number", "entry"), moment("timestamp"), exact("offset", "up to offset")],
+        "aborted_transaction": [
+            exact("number", "entry"),
+            exact("producer_id", "producer"),
+            exact("first_offset", "aborted from offset"),
+            exact("last_offset", "marker at offset"),
+            exact("last_stable_offset", "stable offset then"),
+        ],
         "checkpoint": [
             exact("offset", "durable up to offset"),
             exact("segment"),
