@@ -393,7 +393,10 @@ def _has_news(engine: "Engine", before: Mapping[str, Mapping[int, int]]) -> bool
 
 
 def _topic_ends(client: Client, topic: str) -> dict[int, int]:
-    return {row.partition: row.end_offset for row in client.partitions(topic)}
+    """Of what a pipeline can read: not what is behind an open transaction."""
+    from tidelog.spark.jobs.ranges import ends
+
+    return {partition: end for partition, (_, end) in ends(client, topic).items()}
 
 
 @contextmanager
