@@ -243,6 +243,7 @@ def main() -> None:
             bench.read("source_zstd", "read, zstd", "zstd", 2.5)
             bench.stream("stream_plain", "stream, AvailableNow, 2 M rows a batch", "plain", 1.5)
             written = bench.write("sink_plain", "write, by key, acks=all", 0.8)
+            bench.write("sink_once", "write, by key, delivery=exactly-once", delivery="exactly-once")
             bench.write("sink_zstd", "write, by key, acks=all, zstd", compression="zstd")
             if jars:
                 theirs = bench.read("kafka_source", "Spark's Kafka connector: read", "plain", format="kafka")

@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from tests.support.brokers import BrokerProcess
-from tidelog.client import BrokerError, ProducerOptions, connect
+from tidelog.client import BrokerError, FetchOptions, ProducerOptions, connect
+from tidelog.client.blocking import BlockingBatchSender
+from tidelog.errors import InvalidInput
 from tidelog.model import TopicPartition
 from tidelog.records.record import BatchBuilder, decode
 
@@ -82,3 +84,44 @@ def test_a_range_is_read_as_it_is_stored(bootstrap: str) -> None:
             list(client.read_range("ranges", 0, 99, 100))
         with pytest.raises(BrokerError, match="deleted and created again"):
             list(client.read_range("ranges", 0, 0, 1, topic_id=b"x" * 16))
+
+
+def test_batches_of_a_transaction_are_seen_when_somebody_else_has_committed_it(bootstrap: str) -> None:
+    place = TopicPartition("together", 0)
+
+    def send(sender: BlockingBatchSender, value: bytes) -> None:
+        assert sender.identity is not None
+        id_, epoch = sender.identity
+        builder = BatchBuilder(
+            producer_id=id_, producer_epoch=epoch, base_sequence=sender.next_sequence(place), transactional=True
+        )
+        builder.append(value, timestamp=1)
+        sender.send(place, [builder.build()])
+
+    with connect(bootstrap) as client, connect(bootstrap) as other:
+        client.create_topic("together", partitions=1, configs={"retention.ms": "-1"})
+
+        def seen() -> list[bytes | None]:
+            fetch = FetchOptions(read_committed=True)
+            return [record.value for record in other.consume("together", follow=False, fetch=fetch)]
+
+        with client.batch_sender(transactional_id="sender") as sender:
+            assert sender.transaction is None
+            send(sender, b"one")
+            send(sender, b"two")
+            sender.flush()
+            handed = sender.transaction
+        assert handed is not None
+        assert seen() == []
+        assert other.decide_transactions("work", 1, [handed])
+        assert seen() == [b"one", b"two"]
+        with client.batch_sender(transactional_id="sender") as first:
+            send(first, b"left behind")
+            first.flush()
+            with client.batch_sender(transactional_id="sender"):
+                send(first, b"too late")
+                with pytest.raises(BrokerError, match=r"INVALID_PRODUCER_EPOCH|PRODUCER_FENCED"):
+                    first.flush()
+        assert seen() == [b"one", b"two"], "who takes the id over aborts what was open"
+        with pytest.raises(InvalidInput, match="acks='all'"):
+            client.batch_sender(ProducerOptions(acks=1), transactional_id="sender")

@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from tests.spark.topics import fill, numbered, options, save, stream
 from tests.support.brokers import BrokerProcess, eventually, unique
@@ -79,14 +80,15 @@ class Copy:
 
     def run(self, shape: Callable[[DataFrame], DataFrame] = lambda rows: rows) -> StreamingQuery:
         rows = stream(self._spark, self._broker, subscribe=self.origin, startingOffsets="earliest")
-        query = (
-            shape(rows.selectExpr("key", "value"))
-            .writeStream.format("tidelog")
-            .options(**options(self._broker, {"topic": self.copy, "delivery": ONCE}))
-            .option("checkpointLocation", str(self.checkpoint))
-            .trigger(availableNow=True)
-            .start()
-        )
+        writer = shape(rows.selectExpr("key", "value")).writeStream.format("tidelog")
+        return self._finish(writer.options(**options(self._broker, {"topic": self.copy, "delivery": ONCE})))
+
+    def run_by_hand(self, write: Callable[[DataFrame, int], None]) -> None:
+        rows = stream(self._spark, self._broker, subscribe=self.origin, startingOffsets="earliest")
+        self._finish(rows.selectExpr("key", "value").writeStream.foreachBatch(write))
+
+    def _finish(self, writer: DataStreamWriter) -> StreamingQuery:
+        query = writer.option("checkpointLocation", str(self.checkpoint)).trigger(availableNow=True).start()
         query.awaitTermination(60)
         return query
 
@@ -124,6 +126,29 @@ def test_a_batch_that_failed_is_not_seen_and_then_written_once(query: Copy, clie
     query.run()
     assert committed(client, query.copy) == sorted(numbered("v", 50) + numbered("w", 50))
     assert still_open(client) == []
+
+
+def test_for_each_batch_several_topics_are_written_once(
+    query: Copy, broker: BrokerProcess, client: Client, make_topic: MakeTopic
+) -> None:
+    names = {topic: unique("by-hand") for topic in (query.copy, make_topic())}
+    second = list(names)[1]
+
+    def both(rows: DataFrame, number: int) -> None:
+        for topic, name in names.items():
+            save(rows, broker, topic=topic, delivery=ONCE, txnAppId=name, txnVersion=number)
+            if breaks and topic == query.copy:
+                raise RuntimeError("between the two")
+
+    breaks = True
+    fill(client, query.origin, numbered("v", 20))
+    with pytest.raises(StreamingQueryException, match="between the two"):
+        query.run_by_hand(both)
+    assert (len(committed(client, query.copy)), committed(client, second)) == (20, [])
+    breaks = False
+    query.run_by_hand(both)
+    for topic in names:
+        assert committed(client, topic) == sorted(numbered("v", 20))
 
 
 def test_what_a_run_with_more_tasks_left_open_does_not_hold_readers_back(

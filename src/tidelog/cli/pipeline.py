@@ -192,7 +192,7 @@ def retry(
             played = given_up = waiting = 0
             if topic in known:
                 job = Retry(client, topic, _retry_journal(found, topic), max_retries=max_retries)
-                waiting = job.waiting
+                waiting = job.count(waiting=True)
                 if not dry_run:
                     with record_progress(f"retrying {topic}", waiting) as advance:
                         for copied in job.copier.copy(job.parts):
@@ -393,7 +393,10 @@ def _has_news(engine: "Engine", before: Mapping[str, Mapping[int, int]]) -> bool
 
 
 def _topic_ends(client: Client, topic: str) -> dict[int, int]:
-    return {row.partition: row.end_offset for row in client.partitions(topic)}
+    """Of what a pipeline can read: not what is behind an open transaction."""
+    from tidelog.spark.jobs.ranges import ends
+
+    return {partition: end for partition, (_, end) in ends(client, topic).items()}
 
 
 @contextmanager
@@ -423,4 +426,4 @@ def _letters(client: Client, project: "Project", topic: str) -> dict[str, int]:
     if topic not in {row.name for row in client.topics()}:
         return {"letters": 0, "waiting": 0}
     job = Retry(client, topic, _retry_journal(project, topic))
-    return {"letters": sum(part.size for part in job.parts), "waiting": job.waiting}
+    return {"letters": job.count(waiting=False), "waiting": job.count(waiting=True)}

@@ -81,7 +81,8 @@ def topic(
     later than `late` may be left out. (`withWatermark` on the view is too late: Spark would have to know the view's
     columns while the pipeline is still being declared.)
 
-    The first run begins at the earliest record; `options` go to the source.
+    The first run begins at the earliest record, and records of aborted transactions are left out; `options` go to the
+    source.
     """
     from pyspark import pipelines as dp
 
@@ -91,6 +92,7 @@ def topic(
         "subscribe": name,
         "startingOffsets": "earliest",
         "includeHeaders": "true",
+        "isolation": "read_committed",
         **(options or {}),
     }
     view = view or _identifier(name)
@@ -125,7 +127,7 @@ def topic(
     DECLARED.dead_letters.append((servers, letter_topic))
     dp.temporary_view(name=view)(good)
     sink = f"{view}_dead_letters"
-    dp.create_sink(sink, "tidelog", {"kafka.bootstrap.servers": servers, "topic": letter_topic})
+    dp.create_sink(sink, "tidelog", _sink_options(servers, letter_topic))
     dp.append_flow(target=sink, name=f"{sink}_flow")(bad)
     return view
 
@@ -141,7 +143,8 @@ def to_topic(
     """Decorates a function that gives a streaming DataFrame: its rows go to the topic.
 
     Each row is written as a JSON object; `key` names the column, or is the expression, that becomes the key. With
-    `json=False` the DataFrame is written as it is: columns key, value, headers, partition.
+    `json=False` the DataFrame is written as it is: columns key, value, headers, partition. `options` go to the sink,
+    which delivers exactly once unless they say otherwise.
     """
 
     def declare(query: Query) -> None:
@@ -151,10 +154,14 @@ def to_topic(
         DECLARED.sinks.append((servers, name))
         flow = query.__name__
         sink = f"{_identifier(name)}_topic"
-        dp.create_sink(sink, "tidelog", {"kafka.bootstrap.servers": servers, "topic": name, **(options or {})})
+        dp.create_sink(sink, "tidelog", {**_sink_options(servers, name), **(options or {})})
         dp.append_flow(target=sink, name=flow)(lambda: _as_json(query(), key) if json else query())
 
     return declare
+
+
+def _sink_options(servers: str, topic: str) -> dict[str, str]:
+    return {"kafka.bootstrap.servers": servers, "topic": topic, "delivery": "exactly-once"}
 
 
 def parse_schema(schema: "str | StructType") -> "StructType":

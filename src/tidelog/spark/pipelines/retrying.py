@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tidelog.client import Client
 from tidelog.model import TopicPartition
 from tidelog.spark.jobs.copying import Copier, Journal
-from tidelog.spark.jobs.ranges import Range, ends
+from tidelog.spark.jobs.ranges import Range, count_records, ends
 from tidelog.spark.pipelines import letters
 
 if TYPE_CHECKING:
@@ -31,9 +31,10 @@ class Retry:
         """Letters that were played back often enough, or do not say where they came from."""
         self.copier = Copier(client, self._journal, self._route)
 
-    @property
-    def waiting(self) -> int:
-        return sum(max(0, part.end - self._journal.position(part)) for part in self.parts)
+    def count(self, *, waiting: bool) -> int:
+        """All letters, or those that were not played back yet."""
+        parts = [part._replace(start=self._journal.position(part)) if waiting else part for part in self.parts]
+        return sum(count_records(self._client, part) for part in parts)
 
     def _route(self, _: Range, columns: "pa.RecordBatch") -> "Mapping[TopicPartition, pa.RecordBatch]":
         """Row by row: there are few, and each says for itself where it belongs."""
