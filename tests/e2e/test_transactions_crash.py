@@ -188,6 +188,7 @@ def copy_everything(make: type[Transactional], bootstrap: str, count: int, chunk
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(360)
 @pytest.mark.parametrize("library", list(LOOPS))
 def test_each_input_has_one_output_although_the_broker_is_killed_at_random(tmp_path: Path, library: str) -> None:
     count, chunk, kills = 600, 6, 5
@@ -210,7 +211,7 @@ def test_each_input_has_one_output_although_the_broker_is_killed_at_random(tmp_p
                 broker.kill()
                 broker.start()
                 killed += 1
-        worker.join(90)
+        worker.join(240)
         assert done, "the copy did not end"
         assert killed >= 2, "the copy was too fast for this test"
         seen = [record.value or b"" for record in client.consume(OUT, follow=False, fetch=COMMITTED)]

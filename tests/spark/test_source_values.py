@@ -203,8 +203,8 @@ def test_damaged_missing_and_foreign_files_are_left_for_the_broker(
     copy = str(broker.directory / f"copy-of-{topic}")
     from_files: list[int] = []
 
-    def spied(_: str, start: int, end: int, first_batch: FirstBatch) -> Iterator[Stretch]:
-        for stretch in read_files(copy, start, end, first_batch):
+    def spied(_: str, start: int, end: int, first_batch: FirstBatch, *, committed: bool) -> Iterator[Stretch]:
+        for stretch in read_files(copy, start, end, first_batch, committed=committed):
             from_files.append(stretch.end)
             yield stretch
 

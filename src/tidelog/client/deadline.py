@@ -3,6 +3,8 @@
 import random
 import time
 
+_CHANCE = random.Random()  # noqa: S311  (nothing secret; not everybody's, whose state programs may rely on)
+
 
 class Deadline:
     """A moment that an operation and all its retries must be done by."""
@@ -33,7 +35,7 @@ class Backoff:
     def next_s(self) -> float:
         pause: float = min(self._limit_s, self._first_s * 2 ** min(self._tries, 30))
         self._tries += 1
-        return pause * random.uniform(0.8, 1.2)  # noqa: S311  (nothing secret)
+        return pause * _CHANCE.uniform(0.8, 1.2)
 
     def reset(self) -> None:
         self._tries = 0

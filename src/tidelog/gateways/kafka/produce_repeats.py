@@ -123,7 +123,7 @@ class ProduceRepeats:
         stamped = partition.config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
         append_time_ms = appended.append_time_ms if stamped else -1
         reply = known.reply(frame, appended.base_offset, append_time_ms, partition.log.start_offset)
-        return Durable(appended, known, reply) if known.durable and not appended.done else reply
+        return Durable(appended, known, reply) if not appended.done else reply
 
     def learn(self, frame: memoryview, version: int, topic: TopicProduceData, *, durable: bool) -> None:
         """A request for one partition, without a transaction, went well: know its like from now on."""

@@ -107,7 +107,7 @@ def _append(
         appended.append_time_ms if stamped else -1,
         partition.log.start_offset,
     )
-    if acks == ALL and not appended.done:
+    if acks != 0 and not appended.done:  # acks 1 too, with the flush policy `always`
         waiting.append((appended, result))
     return result
 
