@@ -33,6 +33,7 @@ _FLOWS = {
 # On one machine: each flow starts processes of its own, and Spark gives them ten seconds to come up.
 _CONCURRENT_FLOWS_CONF = "spark.sql.pipelines.execution.maxConcurrentFlows"
 _FLOW_EVENT = re.compile(r"Flow (?P<flow>\S+) (?:is |has )?(?P<state>[A-Z]{4,})", re.DOTALL)
+_UNRESOLVED = re.compile(r"Failed to resolve flow: '(?P<flow>.+?)'\.\s*(?:Error: )?(?P<why>.+)", re.DOTALL)
 _REPORT_SECONDS = 1.0
 
 
@@ -156,6 +157,7 @@ class Engine:
         `on_declared` is called when the definitions are read, before anything runs. PipelineFailed carries what
         happened too, as its `run`."""
         self.progress = RunProgress()
+        self._unresolved: dict[str, str] = {}
         began, clock = datetime.now(UTC), time.monotonic()
         failure: str | None = None
         try:
@@ -165,6 +167,10 @@ class Engine:
                 self._heard(message)
         except Exception as error:
             failure = explain(error, self._project.folder)
+            if self._unresolved:  # then Spark only says that there are such
+                reasons = sorted(set(self._unresolved.values()))
+                flows = {why: [flow for flow, one in self._unresolved.items() if one == why] for why in reasons}
+                failure = "; ".join(f"{', '.join(sorted(flows[why]))}: {why}" for why in reasons)
             self._project.note("failed: " + "".join(traceback.format_exception(error)))
         if self._classic is not None and self._keeps_tables and not dry:
             with contextlib.suppress(Exception):
@@ -224,6 +230,9 @@ class Engine:
 
     def _heard(self, message: str) -> None:
         self._project.note(message.splitlines()[0] if message else "")
+        unresolved = _UNRESOLVED.match(message)
+        if unresolved is not None:
+            self._unresolved[unresolved["flow"]] = _essence(unresolved["why"])
         found = _FLOW_EVENT.match(message)
         if found is not None:
             name = found["flow"].strip("`'").replace("`", "")
@@ -301,6 +310,7 @@ def explain(error: BaseException, folder: Path) -> str:
 def _essence(text: str) -> str:
     """The part of a message of Spark's that helps."""
     text = text.split("\n\nJVM stacktrace")[0].split("=== Streaming Query ===")[0]
+    text = re.split(r"\n\s*(?:\+- |['~:]|[A-Z]\w+ \[)", text)[0]  # a query plan
     by_us = re.findall(r"^\S*tidelog\.\S+: (.+)$", text, re.MULTILINE)  # the end of a Python traceback
     if by_us:
         return str(by_us[-1])
@@ -313,7 +323,7 @@ def _essence(text: str) -> str:
         r"\[STREAM_FAILED\] Query \[.*?\] terminated with exception: ",
         r"^\((?:\w+\.)+[\w$]+\)\s*",
         r"(?:[a-z]\w*\.){2,}\w+(?:Exception|Error): ",
-        r"\s*SQLSTATE: \w+",
+        r"\s*SQLSTATE: \w+(; line \d+ pos \d+;?)?",
     ):
         kept = re.sub(noise, "", kept)
     return kept.strip() or "Spark does not say why; see the log"
