@@ -189,7 +189,12 @@ def test_a_batch_of_which_a_transaction_has_ended_is_not_committed_at_all(
     with pytest.raises(BrokerError, match="another producer has taken over") as caught:
         sink.commit(settings, messages)
     assert "kafka.transaction.timeout.ms" in "".join(caught.value.__notes__)
+    zombie = client.transactional_producer(batch.transactional_id(3))
+    zombie.init()
     sink.abort(settings, [*messages, None])
+    zombie.begin()
+    with pytest.raises(BrokerError, match="another producer has taken over"):
+        zombie.send(topic, b"too late").result()
     assert (client.decision(batch.scope), committed(client, topic), still_open(client, batch.scope)) == (-1, [], [])
     again = [sink.TaskWritten(batch=batch, transaction=opened(partition)) for partition in range(2)]
     sink.commit(settings, [*again, sink.TaskWritten()])

@@ -110,6 +110,12 @@ def abort(client: "Client", transactions: "Iterable[OpenTransaction]") -> None:
             client.end_transaction(transaction, commit=False)
 
 
+def fence(client: "Client", batch: NumberedBatch, partitions: "Iterable[int]") -> None:
+    """Stop tasks of a batch that has failed: Spark has killed them, but they may not have noticed yet."""
+    for partition in partitions:
+        client.fence_producer(batch.transactional_id(partition))
+
+
 def abort_leftovers(client: "Client", batch: NumberedBatch) -> None:
     """What is open under the scope. Without this, it would hold readers back until its timeout."""
     for listed in client.transactions(states=["Ongoing"], pattern=batch.pattern):

@@ -171,8 +171,10 @@ def abort(
     batch = batch or known
     if batch is None:
         return
+    silent = [partition for partition, message in enumerate(messages) if message is None]
     with connect_patiently(settings.bootstrap, settings.client) as client:
         exactly_once.abort(client, transactions)
+        exactly_once.fence(client, batch, silent)
         exactly_once.abort_leftovers(client, batch)
 
 
