@@ -193,7 +193,7 @@ def test_a_batch_of_which_a_transaction_has_ended_is_not_committed_at_all(
     zombie.init()
     sink.abort(settings, [*messages, None])
     zombie.begin()
-    with pytest.raises(BrokerError, match="another producer has taken over"):
+    with pytest.raises(BrokerError, match="INVALID_PRODUCER_EPOCH"):
         zombie.send(topic, b"too late").result()
     assert (client.decision(batch.scope), committed(client, topic), still_open(client, batch.scope)) == (-1, [], [])
     again = [sink.TaskWritten(batch=batch, transaction=opened(partition)) for partition in range(2)]
