@@ -4,14 +4,14 @@ Wiring is the list in `start`; stopping is that list backwards.
 """
 
 import asyncio
-import time
 import uuid
 from base64 import urlsafe_b64encode
 from contextlib import AsyncExitStack
 
 import structlog
 
-from tidelog.broker.broker import Broker, now_ms
+from tidelog.broker.alarm import now_ms
+from tidelog.broker.broker import Broker
 from tidelog.broker.configs import BrokerConfig
 from tidelog.broker.coordination.groups import GroupConfig, GroupCoordinator
 from tidelog.broker.coordination.groups import Topic as GroupTopic
@@ -154,7 +154,7 @@ class Node:
     async def _keep_up(self, logs: LocalStore) -> None:
         while True:
             await asyncio.sleep(self._config.number("log.retention.check.interval.ms") / 1000)
-            for partition, error in logs.upkeep(time.time_ns() // 1_000_000, self.broker.needed_from).items():
+            for partition, error in logs.upkeep(now_ms(), self.broker.needed_from).items():
                 log.error("upkeep failed", partition=str(partition), reason=str(error))
 
 
@@ -207,7 +207,7 @@ async def _restored_groups(
         await metadata.load(GroupRow),
         await metadata.load(GroupMemberRow),
         await metadata.load(OffsetRow),
-        time.time_ns() // 1_000_000,
+        now_ms(),
     )
     groups = Groups(coordinator, metadata)
     topics.listen(groups)

@@ -12,7 +12,7 @@ from tests.support.logs import batch
 from tidelog.errors import StorageError
 from tidelog.gateways.kafka.produce_repeats import MOST_KNOWN, ProduceRepeats
 from tidelog.wire.apis import BY_NAME
-from tidelog.wire.envelope import decode_response
+from tidelog.wire.envelope import decode_response, encode_request
 from tidelog.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tidelog.wire.generated.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 
@@ -47,6 +47,16 @@ def test_every_version_and_record_length(client: RawClient, version: int, acks: 
         assert (result.log_append_time_ms, result.log_start_offset) == (-1, 0 if version >= 5 else -1)
         written[index].append(value)
     assert values_of(client.fetch(topic, partition_max_bytes=10 << 20)) == written[0]
+
+
+def test_a_very_long_beginning_is_not_kept() -> None:
+    repeats = ProduceRepeats(None)  # type: ignore[arg-type]
+    message = produce_request("topic", records(b"value"))
+    for client_id, known in (("c" * 100, 1), ("c" * 30_000, 0)):
+        framed = b"".join(encode_request(PRODUCE, 9, 1, client_id, message))[4:]  # type: ignore[arg-type]
+        repeats._known.clear()
+        repeats.learn(memoryview(framed), 9, message.topic_data[0], durable=True)
+        assert len(repeats._known) == known
 
 
 def test_append_time_and_log_start_are_of_now(client: RawClient) -> None:

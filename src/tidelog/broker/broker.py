@@ -4,10 +4,9 @@ Topics are rows first: a topic exists when its row is durable. Its logs are open
 row is. So after a crash in between they are made, or are leftovers that the next topic of that name does away with.
 """
 
-import time
-
 import structlog
 
+from tidelog.broker.alarm import now_ms
 from tidelog.broker.configs import BrokerConfig
 from tidelog.broker.groups import Groups
 from tidelog.broker.partition import Partition
@@ -27,10 +26,6 @@ log = structlog.get_logger("tidelog.broker")
 def _spread(name: TopicPartition) -> float:
     """A partition's share of segment.jitter.ms, the same every time."""
     return crc32c(str(name).encode()) / 2**32
-
-
-def now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class Broker:

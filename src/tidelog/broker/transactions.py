@@ -2,12 +2,12 @@
 after both; what was decided before a crash is completed after it."""
 
 import asyncio
-import time
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import structlog
 
+from tidelog.broker.alarm import Alarm, now_ms, send
 from tidelog.broker.coordination.groups import GroupCoordinator
 from tidelog.broker.coordination.transactions import Ending, Outcome, TransactionCoordinator
 from tidelog.broker.coordination.transactions import messages as m
@@ -45,12 +45,10 @@ class Transactions:
         self._groups = groups
         self._partition: Callable[[str, int], Partition]
         self._loop = asyncio.get_running_loop()
-        self._timer: asyncio.TimerHandle | None = None
-        self._timer_at_ms = 0
+        self._alarm = Alarm(coordinator.next_deadline_ms, self.tick)
         self._writes: set[asyncio.Task[None]] = set()
         self._endings: set[asyncio.Task[None]] = set()
         self._queues: dict[int, asyncio.Future[None]] = {}
-        self._closed = False
 
     def begin(self, partition: Callable[[str, int], Partition], restored: Outcome) -> None:
         """From here on there are partitions to write markers to; first for what was decided before."""
@@ -64,7 +62,7 @@ class Transactions:
         if self._producer_ids.are_few and isinstance(request, _MAY_NEED_AN_ID):
             return self._loop.create_task(self._ask_with_ids(request))
         token: asyncio.Future[Any] = self._loop.create_future()
-        outcome = self.coordinator.handle(request, token, _now_ms())
+        outcome = self.coordinator.handle(request, token, now_ms())
         if not outcome.changes and not outcome.endings and len(outcome.replies) == 1:
             ((of, reply),) = outcome.replies
             if of is token:
@@ -78,7 +76,7 @@ class Transactions:
         except TidelogError as error:
             log.error("producer ids could not be reserved", reason=str(error))
         token: asyncio.Future[Any] = self._loop.create_future()
-        self._carry_out(self.coordinator.handle(request, token, _now_ms()))
+        self._carry_out(self.coordinator.handle(request, token, now_ms()))
         return await token
 
     def wait_in_line(self, producer_id: int) -> "PlaceInLine | None":
@@ -101,13 +99,12 @@ class Transactions:
         self._carry_out(self.coordinator.topics_deleted([topic.name]))
 
     def tick(self) -> None:
-        self._timer = None
-        self._carry_out(self.coordinator.tick(_now_ms()))
+        self._carry_out(self.coordinator.tick(now_ms()))
 
     # Carrying decisions out
 
     def _carry_out(self, outcome: Outcome) -> None:
-        self._set_timer()
+        self._alarm.set()
         if outcome.changes:
             task = self._loop.create_task(self._store(outcome))
             self._writes.add(task)
@@ -121,8 +118,8 @@ class Transactions:
             await self._metadata.write(outcome.changes)
         except TidelogError as error:
             log.error("a transaction's state could not be stored", reason=str(error))
-            outcome = self.coordinator.failed(outcome, _now_ms())
-            self._set_timer()
+            outcome = self.coordinator.failed(outcome, now_ms())
+            self._alarm.set()
         else:
             reached("decided" if outcome.endings else "stored")
             self.coordinator.written(outcome)
@@ -132,10 +129,7 @@ class Transactions:
     def _go_on(self, outcome: Outcome) -> None:
         for ending in outcome.endings:
             self._end(ending)
-        for token, reply in outcome.replies:
-            future = cast("asyncio.Future[Any]", token)
-            if not future.done():  # else the client is gone
-                future.set_result(reply)
+        send(outcome.replies)
 
     def _end(self, ending: Ending) -> None:
         """Write the markers; see to the rest when they are durable."""
@@ -148,7 +142,7 @@ class Transactions:
         """What to wait for, and whether that is all."""
         appended: list[Appended] = []
         is_done = True
-        now_ms = _now_ms()
+        at_ms = now_ms()
         for topic, index in ending.partitions:
             try:
                 partition = self._partition(topic, index)
@@ -157,7 +151,7 @@ class Transactions:
                     ending.epoch,
                     committed=ending.committed,
                     coordinator_epoch=COORDINATOR_EPOCH,
-                    now_ms=now_ms,
+                    now_ms=at_ms,
                 )
             except UnknownTopic:
                 continue
@@ -186,24 +180,11 @@ class Transactions:
             await asyncio.sleep(MARKER_RETRY_S)
             appended, is_done = self._append_markers(ending)
         reached("completed")
-        self._carry_out(self.coordinator.completed(ending, _now_ms()))
-
-    def _set_timer(self) -> None:
-        deadline = self.coordinator.next_deadline_ms()
-        if deadline is None or self._closed:
-            return
-        if self._timer is not None:
-            if self._timer_at_ms <= deadline:
-                return
-            self._timer.cancel()
-        self._timer_at_ms = deadline
-        self._timer = self._loop.call_later(max(0, deadline - _now_ms()) / 1000, self.tick)
+        self._carry_out(self.coordinator.completed(ending, now_ms()))
 
     async def close(self) -> None:
         """What is decided but not completed by now is completed by the next start."""
-        self._closed = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self._alarm.close()
         if self._endings:
             await asyncio.wait(self._endings, timeout=MARKER_RETRY_S)
         for task in self._endings:
@@ -233,7 +214,3 @@ class PlaceInLine:
             self._mine.set_result(None)
         if self._lines.get(self._producer_id) is self._mine:
             del self._lines[self._producer_id]
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import cast
 
-from tidelog.broker.broker import Broker, now_ms
+from tidelog.broker.alarm import now_ms
+from tidelog.broker.broker import Broker
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.fetch_sessions import FetchSessions

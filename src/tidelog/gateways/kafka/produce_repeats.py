@@ -10,7 +10,8 @@ that is refused, so that there is one place that says why.
 from collections.abc import Callable
 from struct import Struct
 
-from tidelog.broker.broker import Broker, now_ms
+from tidelog.broker.alarm import now_ms
+from tidelog.broker.broker import Broker
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.context import code_of
 from tidelog.model import TimestampType
@@ -27,8 +28,9 @@ from tidelog.wire.generated.produce import (
 from tidelog.wire.reading import long_uvarint
 
 PRODUCE = BY_NAME["Produce"]
-MOST_KNOWN = 1000
+MOST_KNOWN = 250
 MOST_LENGTHS = 4
+LONGEST = 600  # bytes before the records: a client id may have 32,767, and would be kept for each partition
 _FIRST_FLEXIBLE = 9
 _FIRST_BY_ID = 13
 _HEADER_START = 8  # behind API key, version and correlation id
@@ -130,7 +132,7 @@ class ProduceRepeats:
         index, records_size = topic.partition_data[0].index, len(topic.partition_data[0].records or b"")
         size_bytes = max(1, ((records_size + 1).bit_length() + 6) // 7)
         end = len(frame) - len(_NO_TAGS) - records_size - size_bytes
-        if version < _FIRST_FLEXIBLE or end <= _HEADER_START or frame[-len(_NO_TAGS) :] != _NO_TAGS:
+        if version < _FIRST_FLEXIBLE or not _HEADER_START < end <= LONGEST or frame[-len(_NO_TAGS) :] != _NO_TAGS:
             return
         beginning = frame[_HEADER_START:end].tobytes()
         if not beginning.endswith(index.to_bytes(4, "big")):
