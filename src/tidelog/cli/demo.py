@@ -1,6 +1,7 @@
 """`tidelog demo`: a broker, a stream of events, a Spark pipeline on them, and what came out, in one command."""
 
 import shutil
+import signal
 import sys
 import tempfile
 import threading
@@ -39,6 +40,9 @@ def command(count: int, leaves: bool, keep: Path | None) -> None:
     """
     folder = keep or Path(tempfile.mkdtemp(prefix="tidelog-demo-"))
     folder.mkdir(parents=True, exist_ok=True)
+    # A JVM and a folder must go with it, however it is asked to end, and also if a shell made it deaf to Ctrl-C.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         _demo(folder, count, leaves=leaves)
     except KeyboardInterrupt:
