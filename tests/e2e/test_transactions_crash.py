@@ -5,6 +5,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -199,20 +200,14 @@ def test_each_input_has_one_output_although_the_broker_is_killed_at_random(tmp_p
         with client.producer() as producer:
             for number in range(count):
                 producer.send(IN, f"{number}", partition=0)
-        done: list[int] = []
-        worker = threading.Thread(
-            target=lambda: done.append(copy_everything(LOOPS[library], broker.bootstrap, count, chunk))
-        )
-        worker.start()
-        killed = 0
-        while worker.is_alive() and killed < kills:
-            worker.join(rng.uniform(0.1, 0.6))
-            if worker.is_alive():
+        with ThreadPoolExecutor(1) as pool:
+            copy = pool.submit(copy_everything, LOOPS[library], broker.bootstrap, count, chunk)
+            killed = 0
+            while not wait([copy], rng.uniform(0.1, 0.6)).done and killed < kills:
                 broker.kill()
                 broker.start()
                 killed += 1
-        worker.join(240)
-        assert done, "the copy did not end"
+            copy.result()
         assert killed >= 2, "the copy was too fast for this test"
         seen = [record.value or b"" for record in client.consume(OUT, follow=False, fetch=COMMITTED)]
         assert sorted(seen) == sorted(b"copy of %d" % number for number in range(count))

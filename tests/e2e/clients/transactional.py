@@ -11,6 +11,7 @@ from aiokafka import TopicPartition as AioPartition
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 from kafka import KafkaConsumer, KafkaProducer  # type: ignore[import-untyped]
 from kafka import TopicPartition as PythonPartition
+from kafka.errors import KafkaTimeoutError  # type: ignore[import-untyped]
 from kafka.structs import OffsetAndMetadata  # type: ignore[import-untyped]
 
 from tests.e2e.clients import aio, kafka_python
@@ -152,14 +153,15 @@ class KafkaPythonTransactional(Transactional):
 
     def __init__(self, bootstrap: str, id_: str, timeout_ms: int = 60_000) -> None:
         super().__init__(bootstrap, id_, timeout_ms)
-        self.producer = KafkaProducer(
-            bootstrap_servers=bootstrap,
-            transactional_id=id_,
-            transaction_timeout_ms=timeout_ms,
-            retry_backoff_ms=20,
-            reconnect_backoff_ms=20,
-            max_block_ms=int(SECONDS * 1000),
-        )
+        with kafka_python.translated():
+            self.producer = KafkaProducer(
+                bootstrap_servers=bootstrap,
+                transactional_id=id_,
+                transaction_timeout_ms=timeout_ms,
+                retry_backoff_ms=20,
+                reconnect_backoff_ms=20,
+                max_block_ms=int(SECONDS * 1000),
+            )
 
     def init(self) -> None:
         with kafka_python.translated():
@@ -187,7 +189,11 @@ class KafkaPythonTransactional(Transactional):
             self.producer.abort_transaction()
 
     def close(self) -> None:
-        self.producer.close(timeout=1)
+        try:
+            self.producer.close(timeout=1)
+        except KafkaTimeoutError:  # of its flush, and then kafka-python 3.0 has closed nothing
+            self.producer.flush = lambda _: None
+            self.producer.close(timeout=1)
 
     def read(self, topic: str, partitions: int = 1, *, committed: bool = True) -> Values:
         consumer = KafkaConsumer(
