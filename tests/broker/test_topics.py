@@ -581,3 +581,53 @@ def test_a_listener_that_fails_keeps_neither_the_change_nor_the_others_back(path
         assert good.events == [("created", "a", 1)]
 
     run(path, play)
+
+
+# Preparing
+
+
+def test_partitions_are_prepared_when_the_topic_is_durable_and_before_anybody_sees_it(path: str) -> None:
+    prepared: list[tuple[str, int]] = []
+
+    async def play(world: World) -> None:
+        async def prepare(topic: Topic) -> None:
+            known = world.topics.find(topic.name)
+            assert known is None or known.partitions < topic.partitions
+            rows = [(row.name, row.partitions) for row in await world.store.load(TopicRow)]
+            assert rows == [(topic.name, topic.partitions)]
+            prepared.append((topic.name, topic.partitions))
+
+        world.topics.prepare = prepare
+        await world.create("a", 2)
+        await world.topics.add_partitions("a", 5)
+        assert prepared == [("a", 2), ("a", 5)]
+        assert world.topics.get("a").partitions == 5
+
+    run(path, play)
+
+
+def test_a_topic_works_with_the_defaults_that_were_set_while_it_was_prepared(path: str) -> None:
+    async def play(world: World) -> None:
+        async def prepare(_topic: Topic) -> None:
+            edit = Alter([Alteration("log.retention.ms", Operation.SET, "77")])
+            await world.broker.alter(world.store, "0", edit)
+
+        world.topics.prepare = prepare
+        assert (await world.create("a")).config.retention_ms == 77
+        assert world.topics.get("a").config.retention_ms == 77
+
+    run(path, play)
+
+
+def test_a_topic_is_created_also_when_its_partitions_cannot_be_prepared(path: str) -> None:
+    async def play(world: World) -> None:
+        async def prepare(_topic: Topic) -> None:
+            raise StorageFull("the disk is full")
+
+        world.topics.prepare = prepare
+        with structlog.testing.capture_logs() as logs:
+            await world.create("a")
+        assert [entry["log_level"] for entry in logs] == ["error"]
+        assert world.heard.events == [("created", "a", 1)]
+
+    run(path, play)

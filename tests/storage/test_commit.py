@@ -240,17 +240,18 @@ def test_a_repeated_batch_is_answered_only_when_the_first_is_durable(tmp_path: P
     asyncio.run(run())
 
 
-def test_deleting_a_partition_answers_those_who_wait_for_it(tmp_path: Path) -> None:
+def test_deleting_a_topic_answers_those_who_wait_for_it(tmp_path: Path) -> None:
     async def run() -> None:
         files = WatchedFiles(whole=False)
         store = LocalStore(str(tmp_path), files=files)
-        log, other = open_logs(store, 2)
+        (log,) = open_logs(store, 1)
+        other = store.open(TopicPartition("other", 0), LogSettings(), NOW_MS)
         files.may_sync.clear()
         first = asyncio.ensure_future(wait_for(append(other)))
         await turns()
         waiting = asyncio.ensure_future(wait_for(append(log)))
         await turns()
-        store.delete(log.partition)
+        store.delete_topic(log.partition.topic)
         with pytest.raises(StorageError, match="closed"):
             await waiting
         files.may_sync.set()

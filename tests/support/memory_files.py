@@ -186,14 +186,15 @@ class MemoryFiles:
             if path != "/" and os.path.dirname(path) == directory
         ]
 
-    def make_directories(self, path: str) -> None:
+    def make_directories(self, path: str, *, durably: bool = True) -> None:
         if path in self.names:
             return
         parent = os.path.dirname(path)
-        self.make_directories(parent)
+        self.make_directories(parent, durably=durably)
         self.step("mkdir", path)
         self._change("create", path, None)
-        self.sync_directory(parent)
+        if durably:
+            self.sync_directory(parent)
 
     def rename(self, source: str, target: str) -> None:
         if source not in self.names:

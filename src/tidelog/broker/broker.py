@@ -2,7 +2,10 @@
 
 Topics are rows first: a topic exists when its row is durable. Its logs are opened after that, and removed after the
 row is. So after a crash in between they are made, or are leftovers that the next topic of that name does away with.
+Thousands of logs take a while: they are opened in short steps before the topic is known to anybody.
 """
+
+import asyncio
 
 import structlog
 
@@ -19,6 +22,8 @@ from tidelog.metadata.store import MetadataStore
 from tidelog.model import Offset, ProducerId, TopicPartition
 from tidelog.records.crc import crc32c
 from tidelog.storage.local.store import LocalStore
+
+_OPENED_AT_ONCE = 50  # partitions, in some 10 ms
 
 log = structlog.get_logger("tidelog.broker")
 
@@ -50,7 +55,9 @@ class Broker:
         self.producer_ids = producer_ids
         self.metadata = metadata
         self._partitions: dict[str, list[Partition | TidelogError]] = {}
+        self._coming: dict[str, list[Partition | TidelogError]] = {}  # of topics that are being created or grow
         self.tables = Tables(self, logs.directory)
+        topics.prepare = self._prepare
         topics.listen(self)
         topics.listen(self.tables)
 
@@ -64,6 +71,10 @@ class Broker:
 
     def open_topics(self) -> None:
         """Open the logs of every topic there is. A partition that cannot be opened answers with its error."""
+        self.logs.make_now(
+            (TopicPartition(topic.name, index) for topic in self.topics for index in range(topic.partitions)),
+            now_ms(),
+        )
         for topic in self.topics:
             self._open(topic)
         self.tables.open_topics(self.topics)
@@ -81,34 +92,54 @@ class Broker:
             if not self.transactions.coordinator.is_known_open(producer_id, partition.name)
         ]
 
+    async def _prepare(self, topic: Topic) -> None:
+        """Make and open the partitions that are new, without holding up others for long."""
+        first = len(self._partitions.get(topic.name, ()))
+        if first == 0 and self.logs.has_topic(topic.name):  # an earlier one, whose deletion a crash cut short
+            log.warning("removing what a deleted topic left", topic=topic.name)
+            self.logs.delete_topic(topic.name)
+        await self.logs.make(
+            [TopicPartition(topic.name, index) for index in range(first, topic.partitions)], now_ms()
+        )
+        coming: list[Partition | TidelogError] = []
+        for index in range(first, topic.partitions):
+            coming.append(self._opened(topic, index))
+            if index % _OPENED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        self._coming[topic.name] = coming
+
     def topic_created(self, topic: Topic) -> None:
-        for partition in self.logs.partitions():
-            if partition.topic == topic.name:  # of an earlier topic, whose deletion a crash cut short
-                log.warning("removing what a deleted topic left", partition=str(partition))
-                self.logs.delete(partition)
         self._open(topic)
 
-    def topic_changed(self, _before: Topic, after: Topic) -> None:
+    def topic_changed(self, before: Topic, after: Topic) -> None:
         self._open(after)
-        for partition in self._partitions[after.name]:
-            if isinstance(partition, Partition):
-                partition.configure(after)
-                partition.log.configure(after.config.log_settings(_spread(partition.name)))
+        if after.config != before.config:
+            self._configure(after)
 
     def topic_deleted(self, topic: Topic) -> None:
-        for index, partition in enumerate(self._partitions.pop(topic.name, ())):
+        for partition in self._partitions.pop(topic.name, ()):
             if isinstance(partition, Partition):
                 partition.retire()
-            try:
-                self.logs.delete(TopicPartition(topic.name, index))
-            except TidelogError as error:
-                log.error("could not delete", partition=f"{topic.name}-{index}", reason=str(error))
+        try:
+            self.logs.delete_topic(topic.name)
+        except TidelogError as error:
+            log.error("could not delete", topic=topic.name, reason=str(error))
 
     def _open(self, topic: Topic) -> None:
         """What is not open yet: all of a new topic, the added partitions of one that grew."""
         partitions = self._partitions.setdefault(topic.name, [])
+        coming = self._coming.pop(topic.name, [])
+        partitions += coming
         for index in range(len(partitions), topic.partitions):
             partitions.append(self._opened(topic, index))
+        if any(partition.config != topic.config for partition in coming[:1] if isinstance(partition, Partition)):
+            self._configure(topic)  # it was another while they were prepared
+
+    def _configure(self, topic: Topic) -> None:
+        for partition in self._partitions[topic.name]:
+            if isinstance(partition, Partition):
+                partition.configure(topic)
+                partition.log.configure(topic.config.log_settings(_spread(partition.name)))
 
     def _opened(self, topic: Topic, index: int) -> Partition | TidelogError:
         name = TopicPartition(topic.name, index)

@@ -1,8 +1,8 @@
 """The topics that exist: `Topics`, kept in memory and behind it in the metadata store.
 
 A change is checked, written, and only then applied and told to the listeners, in one step of the event loop: whoever
-sees a topic can rely on it after a crash. Operations on the same name take turns; those on different names run at
-once and share a commit.
+sees a topic can rely on it after a crash. What takes long is done before that step (`Topics.prepare`). Operations on
+the same name take turns; those on different names run at once and share a commit.
 
     InvalidInput (errors.py)
     ├── UnknownTopic, UnknownTopicId    there is no such topic; it may be coming
@@ -15,10 +15,10 @@ once and share a commit.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, TypeAlias
 from uuid import uuid4
 
 import structlog
@@ -123,6 +123,14 @@ class TopicListener(Protocol):
     def topic_deleted(self, topic: Topic) -> None: ...
 
 
+Prepare: TypeAlias = Callable[[Topic], Awaitable[None]]
+"""Given a topic that is durable and is told as created or changed next: time to make what its new partitions need."""
+
+
+async def _nothing_to_prepare(_topic: Topic) -> None:
+    pass
+
+
 def new_topic_id() -> bytes:
     """Random. As in Kafka its text never begins with a dash, which command lines would take for an option."""
     while (topic_id := uuid4().bytes)[0] >> 2 == 0b111110:
@@ -141,6 +149,7 @@ class Topics:
         self._by_id: dict[bytes, Topic] = {}
         self._plain_names: dict[str, str] = {}  # without the difference between "." and "_" -> name
         self._listeners: list[TopicListener] = []
+        self.prepare: Prepare = _nothing_to_prepare
         self._turns: dict[str, asyncio.Event] = {}
         self._partitions = 0  # these two count what is about to be created, too
         self._topics = 0
@@ -259,6 +268,8 @@ class Topics:
             row = TopicRow(topic.name, topic.topic_id, topic.partitions, topic.created_ms)
             with self._counted(topics=1, partitions=partitions):
                 await self._store.write([Put(row), *row_changes(TOPIC, topic.name, {}, configs)])
+            await self._prepare(topic)
+            topic = replace(topic, config=self._config_or(configs, config, topic.name))  # the defaults may be new
             self._keep(topic)
             self._tell(lambda listener: listener.topic_created(topic))
             return topic
@@ -296,6 +307,7 @@ class Topics:
                 return replace(before, partitions=partitions)
             with self._counted(topics=0, partitions=more):
                 await self._store.write([Put(TopicRow(name, before.topic_id, partitions, before.created_ms))])
+            await self._prepare(replace(self.get(name), partitions=partitions))
             after = replace(self.get(name), partitions=partitions)  # its config may have changed in the meantime
             self._become(after)
             return after
@@ -365,6 +377,12 @@ class Topics:
             raise
 
     # Applying
+
+    async def _prepare(self, topic: Topic) -> None:
+        try:
+            await self.prepare(topic)
+        except Exception:
+            log.exception("partitions could not be prepared; the topic is changed all the same", topic=topic.name)
 
     @asynccontextmanager
     async def _turn(self, name: str) -> AsyncIterator[None]:

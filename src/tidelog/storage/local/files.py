@@ -52,7 +52,7 @@ class Files(Protocol):
     def list(self, directory: str, *, sizes: str = "") -> list[Entry]:
         """The directory's entries; with sizes for the names that end in `sizes` (asking costs a call each)."""
 
-    def make_directories(self, path: str) -> None:
+    def make_directories(self, path: str, *, durably: bool = True) -> None:
         """Durably: every directory that is created is synced into its parent."""
 
     def rename(self, source: str, target: str) -> None: ...
@@ -118,17 +118,18 @@ class OsFiles:
                 for e in entries
             ]
 
-    def make_directories(self, path: str) -> None:
+    def make_directories(self, path: str, *, durably: bool = True) -> None:
         if os.path.isdir(path):
             return
         parent = os.path.dirname(path) or "."
-        self.make_directories(parent)
+        self.make_directories(parent, durably=durably)
         try:
             os.mkdir(path)
         except FileExistsError:
             if not os.path.isdir(path):
                 raise
-        self.sync_directory(parent)
+        if durably:
+            self.sync_directory(parent)
 
     def rename(self, source: str, target: str) -> None:
         os.rename(source, target)

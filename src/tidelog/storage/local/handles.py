@@ -5,7 +5,7 @@ a `File` still (a reply being sent, a flush under way) keeps it open until it le
 """
 
 import errno
-from collections import deque
+from collections import OrderedDict
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
@@ -27,7 +27,7 @@ class Holder(Protocol):
 class HandlePool:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._holders: deque[Holder] = deque()
+        self._holders: OrderedDict[Holder, None] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._holders)
@@ -44,22 +44,23 @@ class HandlePool:
                     self._release_one()
                     continue
                 raise storage_error(error, action) from error
-            self._holders.append(holder)
+            self._holders[holder] = None
             holder.recently_used = True
             return opened
 
     def forget(self, holder: Holder) -> None:
         """The holder is gone for good (deleted, closed)."""
         if holder.is_open:
-            self._holders.remove(holder)
+            self._holders.pop(holder, None)
             holder.release()
 
     def _release_one(self) -> None:
         """Second chance: a holder that was used since the last look goes to the back of the queue."""
         while True:
-            holder = self._holders.popleft()
+            holder = next(iter(self._holders))
             if not holder.recently_used:
+                del self._holders[holder]
                 holder.release()
                 return
             holder.recently_used = False
-            self._holders.append(holder)
+            self._holders.move_to_end(holder)

@@ -126,7 +126,9 @@ def find_partitions(files: Files, path: str) -> list[PartitionPlace]:
     if names.get(LOGS):
         return [
             place
-            for topic in sorted(entry.name for entry in files.list(f"{path}/{LOGS}") if entry.is_directory)
+            for topic in sorted(
+                e.name for e in files.list(f"{path}/{LOGS}") if e.is_directory and is_topic_name(e.name)
+            )
             for place in _partitions_of_topic(files, f"{path}/{LOGS}/{topic}")
         ]
     if CHECKPOINT in names or any(base_offset_of(name, LOG) is not None for name in names):

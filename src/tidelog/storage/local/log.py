@@ -7,7 +7,7 @@ separate step (`begin_flush` .. `end_flush`) that the commit (`commit.py`) runs 
 
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import wait
+from concurrent.futures import Future, wait
 from typing import Any, NamedTuple, Protocol
 
 from tidelog.errors import (
@@ -753,6 +753,11 @@ class LocalLog:
         for segment in self._segments():
             self._pool.forget(segment)
         self._tail.clear()
+
+    @property
+    def running_flush(self) -> "Future[None] | None":
+        """A flush that may still write to the directory, from another thread."""
+        return None if self._flush is None else self._flush.running
 
     def _finish_flush(self) -> None:
         """Wait for a flush under way, so that nothing else writes to this directory."""

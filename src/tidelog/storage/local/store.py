@@ -2,12 +2,17 @@
 
 {directory}/lock                          who uses the directory
 {directory}/logs/{topic}/{partition}/     a `LocalLog` each
+{directory}/logs/~deleted.{random}/       a topic that is being removed
 """
 
+import asyncio
 import os
 import resource
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+import structlog
 
 from tidelog.errors import InvalidInput, StorageError, TidelogError
 from tidelog.model import Offset, TimestampMs, TopicPartition, is_topic_name
@@ -16,13 +21,17 @@ from tidelog.storage.local.commit import GroupCommit, InlineCommit, SyncWay
 from tidelog.storage.local.files import Files, OsFiles, remove_tree, storage_error
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.log import LocalLog, Shared
+from tidelog.storage.local.recovery import make_new
 from tidelog.storage.local.tail import TailCache
 
 LOGS = "logs"
 LOCK = "lock"
-_DELETED = ".deleted"
+_DELETED = "~deleted."  # no topic is called so
+_PARTITION_DELETED = ".deleted"  # as earlier versions called a partition that was being deleted
 _SPARE_DESCRIPTORS = 256  # for sockets and everything else that is not a segment
 _DESCRIPTORS_PER_SEGMENT = 3  # the log and two mapped indexes
+
+logger = structlog.get_logger("tidelog.storage")
 
 
 class LocalStore:
@@ -43,7 +52,7 @@ class LocalStore:
         try:
             self._files.make_directories(self._root)
             self._lock = self._files.lock(f"{self.directory}/{LOCK}", f"process {os.getpid()}\n")
-            self._remove_leftovers()
+            leftovers = self._leftovers()
         except OSError as error:
             raise storage_error(error, f"use {self.directory} as data directory") from error
         self._group = None if inline else GroupCommit(self._files, self._root, settings.flush_threads)
@@ -55,6 +64,15 @@ class LocalStore:
             self._group or InlineCommit(),
         )
         self._logs: dict[TopicPartition, LocalLog] = {}
+        self._new: list[TopicPartition] = []
+        self._making = asyncio.Lock()
+        self._flushing: dict[str, list[Future[None]]] = {}  # of topics that are deleted
+        self._maker, self._remover = (
+            None if inline else ThreadPoolExecutor(1, thread_name_prefix=f"tidelog-{work}")
+            for work in ("make", "remove")
+        )
+        for path in leftovers:
+            self._remove(path)
 
     def partitions(self) -> list[TopicPartition]:
         """What is on the disk, opened or not."""
@@ -81,21 +99,78 @@ class LocalStore:
             log = self._logs[partition] = LocalLog(self._shared, directory, partition, settings, now_ms)
         return log
 
-    def delete(self, partition: TopicPartition) -> None:
-        """Remove the partition and its data, durably: after a crash it is gone or still whole."""
-        log = self._logs.pop(partition, None)
-        if log is not None:
-            self._let_go(log)
-        directory = self._directory_of(partition)
-        topic_directory = os.path.dirname(directory)
+    async def make(self, partitions: Sequence[TopicPartition], now_ms: TimestampMs) -> None:
+        """Make new partitions without holding up the loop, together with those that others want meanwhile; `open`
+        finds them then. What could not be made is left to `open`, which says why."""
+        self._new += partitions
+        async with self._making:
+            new, self._new = self._new, []
+            if new:  # else whoever was here before has made ours along with theirs
+                flushing = [flush for name in {name.topic for name in new} for flush in self._flushing.pop(name, ())]
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(self._maker, self._make_after, flushing, new, now_ms)
+
+    def _make_after(
+        self, flushing: list[Future[None]], partitions: list[TopicPartition], now_ms: TimestampMs
+    ) -> None:
+        wait(flushing)  # of an earlier topic of this name: it must not write into the new one's directories
+        self.make_now(partitions, now_ms)
+
+    def make_now(self, partitions: Iterable[TopicPartition], now_ms: TimestampMs) -> None:
+        """The same at once. Calls nothing but the file system, so any thread may call it."""
+        by_topic: defaultdict[str, set[str]] = defaultdict(set)
+        for partition in partitions:
+            by_topic[os.path.dirname(self._directory_of(partition))].add(str(partition.partition))
         try:
-            self._files.rename(directory, directory + _DELETED)
-            self._files.sync_directory(topic_directory)
-            remove_tree(self._files, directory + _DELETED)
-            if not self._files.list(topic_directory):
-                self._files.remove_directory(topic_directory)
+            known = {topic.name for topic in self._files.list(self._root)}
+            for directory, wanted in by_topic.items():
+                if os.path.basename(directory) in known:
+                    wanted -= {entry.name for entry in self._files.list(directory)}
+            missing = [f"{directory}/{number}" for directory, wanted in by_topic.items() for number in wanted]
+            make_new(self._files, self._root, missing, now_ms)
         except OSError as error:
-            raise storage_error(error, f"delete {partition}") from error
+            logger.warning("partitions are made one by one", reason=str(storage_error(error, "make them together")))
+
+    def has_topic(self, topic: str) -> bool:
+        """Whether there is anything of it on the disk, opened or not."""
+        try:
+            return any(entry.name == topic for entry in self._files.list(self._root))
+        except OSError as error:
+            raise storage_error(error, f"list {self._root}") from error
+
+    def delete_topic(self, topic: str) -> None:
+        """Remove its partitions and their data: gone at once for whoever opens the topic anew, from the disk soon.
+        After a crash it is gone or still whole."""
+        directory, gone = f"{self._root}/{topic}", f"{self._root}/{_DELETED}{os.urandom(8).hex()}"
+        flushing = []
+        try:
+            for entry in self._files.list(directory):
+                if entry.name.isdecimal():
+                    log = self._logs.pop(TopicPartition(topic, int(entry.name)), None)
+                    if log is not None:
+                        if log.running_flush is not None:
+                            flushing.append(log.running_flush)
+                        self._let_go(log)
+            self._files.rename(directory, gone)
+        except OSError as error:
+            raise storage_error(error, f"delete {topic}") from error
+        self._flushing = {name: still for name, flushes in self._flushing.items() if (still := _not_done(flushes))}
+        self._flushing[topic] = [*self._flushing.get(topic, ()), *flushing]
+        self._remove(gone)
+
+    def _remove(self, path: str) -> None:
+        if self._remover is None:
+            self._remove_now(path)
+        else:
+            self._remover.submit(self._remove_now, path)
+
+    def _remove_now(self, path: str) -> None:
+        try:
+            self._files.sync_directory(self._root)  # first its new name: half a topic must not come back as a whole
+            remove_tree(self._files, path)
+        except OSError as error:
+            reason = str(storage_error(error, f"remove {path}"))
+            logger.error("deleted data is left until the next start", reason=reason)
 
     def upkeep(
         self, now_ms: TimestampMs, keep_from: Callable[[TopicPartition], Offset | None] = lambda _: None
@@ -123,6 +198,9 @@ class LocalStore:
         """Make everything durable and let go. What failed, by partition."""
         if self._group is not None:
             await self._group.close()
+        for executor in (self._maker, self._remover):
+            if executor is not None:
+                executor.shutdown(cancel_futures=True)  # what is left is removed at the next start
         return self.close_now()
 
     def close_now(self) -> dict[TopicPartition, TidelogError]:
@@ -159,12 +237,20 @@ class LocalStore:
             raise InvalidInput(f"{partition.topic!r} partition {partition.partition} is not a valid name")
         return f"{self._root}/{partition.topic}/{partition.partition}"
 
-    def _remove_leftovers(self) -> None:
+    def _leftovers(self) -> list[str]:
+        found = []
         for topic in self._files.list(self._root):
-            if topic.is_directory:
-                for entry in self._files.list(f"{self._root}/{topic.name}"):
-                    if entry.name.endswith(_DELETED):
-                        remove_tree(self._files, f"{self._root}/{topic.name}/{entry.name}")
+            path = f"{self._root}/{topic.name}"
+            if topic.name.startswith(_DELETED):
+                found.append(path)
+            elif topic.is_directory:
+                entries = self._files.list(path)
+                found += [f"{path}/{entry.name}" for entry in entries if entry.name.endswith(_PARTITION_DELETED)]
+        return found
+
+
+def _not_done(flushes: list[Future[None]]) -> list[Future[None]]:
+    return [flush for flush in flushes if not flush.done()]
 
 
 def _affordable(open_segments: int) -> int:

@@ -1,5 +1,6 @@
 """CreateTopics (19), v2 to v7: each topic has its own result; a name that is there twice is refused both times."""
 
+import asyncio
 from collections import Counter
 
 from tidelog.broker.topics import NewTopic
@@ -18,20 +19,22 @@ from tidelog.wire.generated.create_topics import (
 
 async def handle(request: Request, message: CreateTopicsRequest) -> CreateTopicsResponse:
     counts = Counter(topic.name for topic in message.topics)
-    results = []
-    for topic in message.topics:
-        if counts[topic.name] > 1:
-            results.append(
-                CreatableTopicResult(
-                    topic.name, error_code=ErrorCode.INVALID_REQUEST, error_message="the topic is named twice"
-                )
-            )
-        else:
-            results.append(await _created(request, topic, validate_only=message.validate_only))
+    results = await asyncio.gather(  # at once, so that they share commits and syncs
+        *(
+            _created(request, topic, named_twice=counts[topic.name] > 1, validate_only=message.validate_only)
+            for topic in message.topics
+        )
+    )
     return CreateTopicsResponse(topics=results)
 
 
-async def _created(request: Request, wanted: CreatableTopic, *, validate_only: bool) -> CreatableTopicResult:
+async def _created(
+    request: Request, wanted: CreatableTopic, *, named_twice: bool, validate_only: bool
+) -> CreatableTopicResult:
+    if named_twice:
+        return CreatableTopicResult(
+            wanted.name, error_code=ErrorCode.INVALID_REQUEST, error_message="the topic is named twice"
+        )
     topics = broker_of(request).topics
     new = NewTopic(
         wanted.name,
