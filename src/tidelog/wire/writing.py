@@ -4,7 +4,7 @@
 `LocalProtocolError`.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from struct import Struct, pack
 from typing import TypeAlias, TypeVar
 
@@ -18,6 +18,28 @@ _INT16 = Struct(">h")
 _INT32 = Struct(">i")
 _FEW = 9  # most arrays of numbers are lists of replicas
 _PACK_FEW = {code: [Struct(f">{n}{code}").pack for n in range(_FEW)] for code in "bhiq"}
+
+
+class Unchanging(list[T]):
+    """A list of structs that is sent again and again and never changes: what it is in bytes is kept. Not for structs
+    that hold records."""
+
+    __slots__ = ("_written",)
+
+    def __init__(self, values: Iterable[T]) -> None:
+        super().__init__(values)
+        self._written: dict[WriteElement[T], bytearray] = {}
+
+    def written(self, write: WriteElement[T]) -> bytearray:
+        written = self._written.get(write)
+        if written is None:
+            written = bytearray()
+            inserts: Inserts = []
+            for value in self:
+                write(written, value, inserts)
+            assert not inserts, "records are sent once"
+            self._written[write] = written
+        return written
 
 
 def absent(field: str) -> LocalProtocolError:
@@ -117,6 +139,9 @@ def put_nullable_array(out: bytearray, values: list[T] | None, write: WriteEleme
 
 def put_array(out: bytearray, values: list[T], write: WriteElement[T], inserts: Inserts) -> None:
     out += _INT32.pack(len(values))
+    if type(values) is Unchanging:
+        out += values.written(write)
+        return
     for value in values:
         write(out, value, inserts)
 
@@ -132,6 +157,9 @@ def put_nullable_compact_array(
 
 def put_compact_array(out: bytearray, values: list[T], write: WriteElement[T], inserts: Inserts) -> None:
     put_uvarint(out, len(values) + 1)
+    if type(values) is Unchanging:
+        out += values.written(write)
+        return
     for value in values:
         write(out, value, inserts)
 

@@ -41,8 +41,39 @@ def test_the_first_member_gets_everything_with_its_first_heartbeat() -> None:
     world = World()
     a = Consumer(world, "a")
     assert a.beat() == OK
-    assert (a.epoch, a.owned, a.last.heartbeat_interval_ms) == (1, of("t", 0, 1, 2, 3), 5000)
+    assert (a.epoch, a.owned) == (1, of("t", 0, 1, 2, 3))
     assert describe(world).group_state == "Stable"
+
+
+def test_heartbeats_are_asked_for_more_often_while_there_is_something_to_learn() -> None:
+    world = World()
+    a, b = Consumer(world, "a", lingers=True), Consumer(world, "b")
+
+    def told(*consumers: Consumer) -> list[int]:
+        for consumer in consumers:
+            assert consumer.beat() == OK
+        return [consumer.last.heartbeat_interval_ms for consumer in consumers]
+
+    assert told(a) == [500]  # others may be about to come
+    world.advance(4_999)
+    assert told(a) == [500]
+    world.advance(1)
+    assert told(a) == [5_000]
+    assert told(b, a) == [500, 500]
+    world.advance(5_000)
+    assert told(a, b) == [500, 500]  # it has not given up what is the other's, who waits for it
+    a.settle()
+    converge(a, b)
+    assert told(a, b) == [5_000, 5_000]
+
+
+@pytest.mark.parametrize(("usual_ms", "told_ms"), [(30_000, 3_000), (500, 100), (60, 60)])
+def test_more_often_is_never_too_often(usual_ms: int, told_ms: int) -> None:
+    world = World()
+    world.coordinator.configure("g", Pace(90_000, usual_ms))
+    a = Consumer(world, "a")
+    assert a.beat() == OK
+    assert a.last.heartbeat_interval_ms == told_ms
 
 
 def test_a_member_without_an_id_is_given_one() -> None:
@@ -245,6 +276,7 @@ def test_a_group_may_have_a_pace_of_its_own() -> None:
     a, b = Consumer(world, "a"), Consumer(world, "b", group="h")
     a.beat()
     b.beat()
+    world.advance(5_000)
     world.coordinator.configure("g", Pace(90_000, 30_000))
     assert [a.beat(), b.beat()] == [OK, OK]
     assert (a.last.heartbeat_interval_ms, b.last.heartbeat_interval_ms) == (30_000, 5_000)

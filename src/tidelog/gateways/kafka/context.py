@@ -1,6 +1,6 @@
 """What the handlers of one listener work with, and small things that most of them need."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import cast
 
 from tidelog.broker.alarm import now_ms
@@ -9,6 +9,8 @@ from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.fetch_sessions import FetchSessions
 from tidelog.wire.error_codes import ErrorCode
+from tidelog.wire.generated.metadata import MetadataResponsePartition
+from tidelog.wire.writing import Unchanging
 
 
 @dataclass(slots=True)
@@ -20,6 +22,8 @@ class Context:
     fetch_max_bytes: int
     advertised_host: str
     advertised_port: int
+    described_partitions: dict[tuple[bytes, int], Unchanging[MetadataResponsePartition]] = field(default_factory=dict)
+    """Of topics by id and number of partitions, as Metadata tells of them."""
 
 
 def context_of(request: Request) -> Context:

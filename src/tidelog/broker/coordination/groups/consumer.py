@@ -19,6 +19,10 @@ A member that is silent for the session timeout, or that does not give up partit
 removed. A static member may leave for a while (-2): its partitions wait for whoever comes next with its instance id,
 for as long as its session lasts.
 
+Members learn of a new target with their next heartbeat, and get what others gave up with the one after that. So
+heartbeats are asked for more often while there is something to learn: from a member that is not done, and from all
+for one usual interval after the epoch rose, because who starts rarely starts alone.
+
 Stored: a row for the group whenever an epoch moves, and one for each member that changed. A restarted coordinator
 knows every epoch, target and owner, so heartbeats go on as if nothing had happened.
 """
@@ -65,6 +69,9 @@ from tidelog.broker.coordination.groups.subscriptions import Interest, Resolved,
 from tidelog.broker.coordination.timers import Timer
 from tidelog.metadata.rows import GroupMemberRow, GroupRow
 
+_HURRY = 10  # times more often
+_HURRY_AT_MOST_EVERY_MS = 100
+
 
 def check_heartbeat(request: ConsumerGroupHeartbeat, max_pattern_length: int) -> None:
     """Raises unless the request makes sense by itself."""
@@ -110,6 +117,7 @@ class ConsumerGroup:
         self.empty_since_ms = now_ms
         self.topics_may_have_changed = False
         self._fingerprint = ""
+        self._hurry_until_ms = 0
 
     # Requests
 
@@ -118,7 +126,7 @@ class ConsumerGroup:
         if request.member_epoch < 0:
             return self._leave(request, now_ms)
         member = self._joining(request, now_ms) if request.member_epoch == JOIN_EPOCH else self._known(request)
-        owned_before = member.assigned
+        owned_before, epoch_before = member.assigned, self.group_epoch
         if self._note_news(member, request):
             self.raise_epoch()
         self.follow_topics()
@@ -126,6 +134,9 @@ class ConsumerGroup:
         reported = None if request.topic_partitions is None else from_request(request.topic_partitions)
         self.reconcile(member, reported, now_ms)
         self.renew_session(member, now_ms)
+        usual_interval_ms = self._env.pace(self.group_id).heartbeat_interval_ms
+        if self.group_epoch != epoch_before:
+            self._hurry_until_ms = now_ms + usual_interval_ms
         is_full_request = (
             request.rebalance_timeout_ms >= 0
             and request.topic_partitions is not None
@@ -134,7 +145,7 @@ class ConsumerGroup:
         return ConsumerGroupHeartbeatReply(
             member_id=member.member_id,
             member_epoch=member.epoch,
-            heartbeat_interval_ms=self._env.pace(self.group_id).heartbeat_interval_ms,
+            heartbeat_interval_ms=self._interval_ms(member, usual_interval_ms, now_ms),
             assignment=as_reply(member.assigned) if is_full_request or member.assigned != owned_before else None,
         )
 
@@ -157,7 +168,8 @@ class ConsumerGroup:
             or request.instance_id != member.instance_id
         ):
             return None
-        session_timeout_ms, heartbeat_interval_ms = self._env.pace(self.group_id)
+        session_timeout_ms, usual_interval_ms = self._env.pace(self.group_id)
+        heartbeat_interval_ms = self._interval_ms(member, usual_interval_ms, now_ms)
         self._env.timers.set(member.session, now_ms + session_timeout_ms)
         reply = member.steady_reply
         if (
@@ -171,6 +183,11 @@ class ConsumerGroup:
                 heartbeat_interval_ms=heartbeat_interval_ms,
             )
         return reply
+
+    def _interval_ms(self, member: ConsumerMember, usual_ms: int, now_ms: int) -> int:
+        if now_ms >= self._hurry_until_ms and member.state is MemberState.STABLE:
+            return usual_ms
+        return min(usual_ms, max(usual_ms // _HURRY, _HURRY_AT_MOST_EVERY_MS))
 
     def check_commit(self, request: OffsetCommit, _now_ms: int) -> None:
         epoch = request.generation_id_or_member_epoch

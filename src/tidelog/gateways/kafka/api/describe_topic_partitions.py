@@ -32,7 +32,7 @@ def handle(request: Request, message: DescribeTopicPartitionsRequest) -> Describ
         if topic is None:
             found.append(DescribeTopicPartitionsResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name))
             continue
-        shown = described(broker, topic).partitions[first : first + room]
+        shown = described(request, topic).partitions[first : first + room]
         found.append(
             DescribeTopicPartitionsResponseTopic(
                 0,

@@ -20,13 +20,14 @@ from tidelog.wire.generated.metadata import (
     MetadataResponseTopic,
 )
 from tidelog.wire.primitives import NO_UUID
+from tidelog.wire.writing import Unchanging
 
 
 def handle(request: Request, message: MetadataRequest) -> MetadataResponse | Awaitable[MetadataResponse]:
     broker = broker_of(request)
     topics = message.topics
     if topics is None or (request.version == 0 and not topics):
-        return _response(request, [described(broker, topic) for topic in broker.topics])
+        return _response(request, [described(request, topic) for topic in broker.topics])
     auto_create = message.allow_auto_topic_creation or request.version < 4
     missing = [topic.name for topic in topics if topic.name and broker.topics.find(topic.name) is None]
     if missing and auto_create and broker.config.flag("auto.create.topics.enable"):
@@ -59,7 +60,7 @@ def _asked_for(request: Request, message: MetadataRequest, errors: dict[str, int
             topic = broker.topics.find(name)
             code = errors.get(name, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             missing = MetadataResponseTopic(code, name)
-        found.append(missing if topic is None else described(broker, topic))
+        found.append(missing if topic is None else described(request, topic))
     return _response(request, found)
 
 
@@ -74,17 +75,24 @@ def _response(request: Request, topics: list[MetadataResponseTopic]) -> Metadata
     )
 
 
-def described(broker: Broker, topic: Topic) -> MetadataResponseTopic:
+def described(request: Request, topic: Topic) -> MetadataResponseTopic:
+    """Every client asks for this when it starts and every few minutes: what is said of the partitions is kept."""
+    broker, known = broker_of(request), context_of(request).described_partitions
+    key = (topic.topic_id, topic.partitions)
+    partitions = known.get(key)
+    if partitions is None:
+        if len(known) > 2 * len(broker.topics):  # most of them are of topics that are gone, or were smaller
+            known.clear()
+        partitions = known[key] = Unchanging(_partitions(broker, topic))
+    return MetadataResponseTopic(0, topic.name, topic.topic_id, False, partitions)
+
+
+def _partitions(broker: Broker, topic: Topic) -> list[MetadataResponsePartition]:
+    """Whether a partition could be opened does not change while the broker runs."""
     node = [broker.node_id]
-    return MetadataResponseTopic(
-        0,
-        topic.name,
-        topic.topic_id,
-        False,
-        [
-            MetadataResponsePartition(0, index, broker.node_id, LEADER_EPOCH, node, node, [])
-            if broker.find(topic.name, index) is not None
-            else MetadataResponsePartition(ErrorCode.LEADER_NOT_AVAILABLE, index, -1, LEADER_EPOCH, node, [], node)
-            for index in range(topic.partitions)
-        ],
-    )
+    return [
+        MetadataResponsePartition(0, index, broker.node_id, LEADER_EPOCH, node, node, [])
+        if broker.find(topic.name, index) is not None
+        else MetadataResponsePartition(ErrorCode.LEADER_NOT_AVAILABLE, index, -1, LEADER_EPOCH, node, [], node)
+        for index in range(topic.partitions)
+    ]

@@ -1,0 +1,68 @@
+"""Topics over the wire: with many partitions, and what Metadata tells of them when they change."""
+
+import pytest
+
+from tests.gateways.raw import RawClient, values_of
+from tests.support.brokers import unique
+from tidelog.wire.generated.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
+from tidelog.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
+from tidelog.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tidelog.wire.generated.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
+
+VERSIONS = [4, 8, 13]
+
+
+def metadata(client: RawClient, topic: str, version: int = 13) -> MetadataResponseTopic:
+    request = MetadataRequest([MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
+    (found,) = client.ask("Metadata", version, request).topics
+    assert isinstance(found, MetadataResponseTopic)
+    return found
+
+
+def delete(client: RawClient, *topics: str) -> list[int]:
+    reply = client.ask("DeleteTopics", 6, DeleteTopicsRequest([DeleteTopicState(name) for name in topics]))
+    return [response.error_code for response in reply.responses]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_metadata_that_is_asked_for_again_is_the_same_until_the_topic_changes(
+    client: RawClient, version: int
+) -> None:
+    name = unique("topic")
+    client.create_topic(name, 3)
+    first = metadata(client, name, version)
+    assert [(p.partition_index, p.error_code, p.leader_id) for p in first.partitions] == [(i, 0, 0) for i in range(3)]
+    assert metadata(client, name, version) == first
+    assert len(metadata(client, name, 7).partitions) == 3
+    grown = CreatePartitionsRequest([CreatePartitionsTopic(name, 200, None)], timeout_ms=10_000)
+    assert [result.error_code for result in client.ask("CreatePartitions", 3, grown).results] == [0]
+    again = metadata(client, name, version)
+    assert [p.partition_index for p in again.partitions] == list(range(200))
+    assert delete(client, name) == [0]
+    assert metadata(client, name, version).error_code == 3
+    client.create_topic(name, 2)
+    assert len(metadata(client, name, version).partitions) == 2
+
+
+def test_a_deleted_topic_that_is_created_anew_is_empty(client: RawClient) -> None:
+    name = unique("topic")
+    for round_ in range(3):
+        client.create_topic(name, 20)
+        assert client.produce(name, b"of round %d" % round_, partition=19).base_offset == 0
+        assert values_of(client.fetch(name)) == []
+        assert delete(client, name) == [0]
+
+
+def test_many_topics_of_one_request_each_have_their_result(client: RawClient) -> None:
+    names = [unique("topic") for _ in range(30)]
+    wanted = [CreatableTopic(name, 3, 1) for name in [*names, "not/valid", "twice", "twice"]]
+    reply = client.ask("CreateTopics", 7, CreateTopicsRequest(wanted, timeout_ms=10_000))
+    assert [(topic.name, topic.error_code) for topic in reply.topics] == [
+        *((name, 0) for name in names),
+        ("not/valid", 17),
+        ("twice", 42),
+        ("twice", 42),
+    ]
+    for name in names:
+        assert client.produce(name, b"x", partition=2).error_code == 0
+    assert delete(client, *names, "nobody") == [0] * 30 + [3]
