@@ -154,7 +154,7 @@ class Node:
     async def _keep_up(self, logs: LocalStore) -> None:
         while True:
             await asyncio.sleep(self._config.number("log.retention.check.interval.ms") / 1000)
-            for partition, error in logs.upkeep(now_ms(), self.broker.needed_from).items():
+            for partition, error in (await logs.upkeep_in_steps(now_ms(), self.broker.needed_from)).items():
                 log.error("upkeep failed", partition=str(partition), reason=str(error))
 
 

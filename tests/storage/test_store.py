@@ -240,6 +240,28 @@ def test_upkeep_applies_retention_to_every_partition(store: LocalStore) -> None:
     assert all(log.stats().size_bytes < 3100 for log in logs)
 
 
+def test_upkeep_in_steps_lets_others_have_their_turn_and_passes_over_what_they_delete(tmp_path: Path) -> None:
+    async def run() -> None:
+        store = LocalStore(str(tmp_path))
+        partitions = [TopicPartition(topic, number) for topic in ("a", "b", "c") for number in range(50)]
+        await store.make(partitions, NOW_MS)
+        settings = LogSettings(segment_bytes=1024, retention_bytes=0)
+        logs = [store.open(partition, settings, NOW_MS) for partition in partitions]
+        for log in logs:
+            append(log, batch(b"x"))
+        upkeep = asyncio.ensure_future(store.upkeep_in_steps(NOW_MS))
+        while logs[0].start_offset == 0:
+            await asyncio.sleep(0)
+        assert logs[-1].start_offset == 0, "all of it was one step"
+        store.delete_topic("c")
+        assert await upkeep == {}
+        assert {log.start_offset for log in logs[:100]} == {1}
+        assert {log.start_offset for log in logs[100:]} == {0}
+        assert await store.close() == {}
+
+    asyncio.run(run())
+
+
 def test_a_partition_that_cannot_be_kept_up_does_not_keep_the_others_from_it(
     store: LocalStore, tmp_path: Path
 ) -> None:

@@ -61,20 +61,20 @@ Key = tuple[str | bytes | None, int]
 class FetchSession:
     """`id` 0 is none: everything is asked and told each time."""
 
-    __slots__ = ("_incremental", "_targets", "epoch", "id", "last_used_ms")
+    __slots__ = ("_targets", "epoch", "id", "is_incremental", "last_used_ms")
 
     def __init__(self, id_: int, targets: dict[Key, FetchTarget]) -> None:
         self.id = id_
         self.epoch = 1
         self.last_used_ms = 0
         self._targets = targets
-        self._incremental = False
+        self.is_incremental = False
 
     def targets(self) -> list[FetchTarget]:
         return list(self._targets.values())
 
     def change(self, added: dict[Key, FetchTarget], removed: Iterable[Key]) -> None:
-        self._incremental = True
+        self.is_incremental = True
         for key in removed:
             self._targets.pop(key, None)
         for key, target in added.items():
@@ -91,7 +91,7 @@ class FetchSession:
     def has_news(self, target: FetchTarget, data: PartitionData) -> bool:
         """Whether to tell it; what is told with records goes to the back, so that every partition has its turn."""
         told = (data.high_watermark, data.last_stable_offset, data.log_start_offset)
-        news = not self._incremental or bool(data.records) or data.error_code != 0 or told != target.told
+        news = not self.is_incremental or bool(data.records) or data.error_code != 0 or told != target.told
         target.told = None if data.error_code else told
         if self.id != NO_SESSION and data.records:
             key = (target.topic_key, target.index)

@@ -9,7 +9,7 @@ import asyncio
 import os
 import resource
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 
 import structlog
@@ -29,6 +29,7 @@ LOCK = "lock"
 _DELETED = "~deleted."  # no topic is called so
 _PARTITION_DELETED = ".deleted"  # as earlier versions called a partition that was being deleted
 _SPARE_DESCRIPTORS = 256  # for sockets and everything else that is not a segment
+_KEPT_UP_AT_ONCE = 50  # partitions, in some 10 ms
 _DESCRIPTORS_PER_SEGMENT = 3  # the log and two mapped indexes
 
 logger = structlog.get_logger("tidelog.storage")
@@ -179,12 +180,34 @@ class LocalStore:
         retention must not go beyond, if there is one. What failed, by partition: one that cannot be kept up must not
         keep the others from it."""
         failures: dict[TopicPartition, TidelogError] = {}
-        for partition, log in self._logs.items():
-            try:
-                log.retain(now_ms, keep_from=keep_from(partition))
-            except TidelogError as error:
-                failures[partition] = error
+        for _ in self._upkeep(now_ms, keep_from, failures):
+            pass
         return failures
+
+    async def upkeep_in_steps(
+        self, now_ms: TimestampMs, keep_from: Callable[[TopicPartition], Offset | None] = lambda _: None
+    ) -> dict[TopicPartition, TidelogError]:
+        """The same, and others have their turn in between: the first time after a start it reads every index."""
+        failures: dict[TopicPartition, TidelogError] = {}
+        for done in self._upkeep(now_ms, keep_from, failures):
+            if done % _KEPT_UP_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return failures
+
+    def _upkeep(
+        self,
+        now_ms: TimestampMs,
+        keep_from: Callable[[TopicPartition], Offset | None],
+        failures: dict[TopicPartition, TidelogError],
+    ) -> Iterator[int]:
+        """How many are done, after each one; they may come and go in between."""
+        for done, (partition, log) in enumerate(list(self._logs.items()), 1):
+            if self._logs.get(partition) is log:
+                try:
+                    log.retain(now_ms, keep_from=keep_from(partition))
+                except TidelogError as error:
+                    failures[partition] = error
+            yield done
 
     def logs(self) -> list[LocalLog]:
         """Those that are open."""
