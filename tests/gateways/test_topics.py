@@ -1,12 +1,14 @@
-"""Topics over the wire: with many partitions, and what Metadata tells of them when they change."""
+"""Topics over the wire: with many partitions, and what Metadata and fetch sessions tell of them when they change."""
 
 import pytest
 
-from tests.gateways.raw import RawClient, values_of
+from tests.gateways.raw import RawClient, fetch_request, partitions_of, values_of
 from tests.support.brokers import unique
 from tidelog.wire.generated.create_partitions import CreatePartitionsRequest, CreatePartitionsTopic
 from tidelog.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
+from tidelog.wire.generated.delete_records import DeleteRecordsPartition, DeleteRecordsRequest, DeleteRecordsTopic
 from tidelog.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
+from tidelog.wire.generated.fetch import PartitionData
 from tidelog.wire.generated.metadata import MetadataRequest, MetadataRequestTopic, MetadataResponseTopic
 
 VERSIONS = [4, 8, 13]
@@ -66,3 +68,37 @@ def test_many_topics_of_one_request_each_have_their_result(client: RawClient) ->
     for name in names:
         assert client.produce(name, b"x", partition=2).error_code == 0
     assert delete(client, *names, "nobody") == [0] * 30 + [3]
+
+
+def test_a_session_at_the_end_of_its_partitions_hears_of_whatever_changes_and_of_nothing_else(
+    client: RawClient,
+) -> None:
+    name, partitions = unique("topic"), range(5)
+    client.create_topic(name, len(partitions))
+    for partition in partitions:
+        client.produce(name, b"a", b"b", partition=partition)
+    first = client.ask("Fetch", 12, fetch_request(name, dict.fromkeys(partitions, 2), session_epoch=0))
+    assert list(partitions_of(first)) == list(partitions)
+    epoch = 0
+
+    def news(offsets: dict[int, int] | None = None) -> dict[int, PartitionData]:
+        nonlocal epoch
+        epoch += 1
+        request = fetch_request(name, offsets or {}, session_id=first.session_id, session_epoch=epoch)
+        return partitions_of(client.ask("Fetch", 12, request))
+
+    assert news() == {}
+    client.produce(name, b"c", partition=3)
+    heard = news()
+    assert {index: values_of(data) for index, data in heard.items()} == {3: [b"c"]}
+    assert news({3: 3}) == {}
+    shortened = DeleteRecordsTopic(name, [DeleteRecordsPartition(1, 2)])
+    client.ask("DeleteRecords", 2, DeleteRecordsRequest([shortened], timeout_ms=10_000))
+    heard = news()
+    assert {index: data.log_start_offset for index, data in heard.items()} == {1: 2}
+    assert news() == {}
+    assert {index: data.error_code for index, data in news({2: 9}).items()} == {2: 1}  # an offset that is not there
+    assert news({2: 2}).keys() == {2}  # all is well again: that is news, too
+    assert news() == {}
+    delete(client, name)
+    assert {index: data.error_code for index, data in news().items()} == dict.fromkeys(partitions, 3)
