@@ -207,7 +207,7 @@ def test_of_writes_in_one_commit_a_bad_one_fails_alone_and_whole(path: str) -> N
         assert (first, last) == (None, None)
         for what, error in zip(bad, middle, strict=True):
             assert type(error) is InvalidInput, what
-        assert store.commits - before == 1 + 1
+        assert store.commits - before == 1 + 2
         assert {row.name for row in await store.load(ClusterRow)} == {"first", "last"}
 
     in_store(path, play)

@@ -1,7 +1,7 @@
 """`SqliteStore`: the metadata of a single node in one SQLite file. docs/formats/metadata.md describes the file.
 
 One thread owns the connection. Callers put what they want into a queue and await; the thread takes everything that
-waits, writes it in one transaction with a savepoint per caller, commits, and answers all of them with one call into
+waits, writes it in one transaction (if that fails, in one for each caller), and answers all of them with one call into
 the event loop. A commit is on the disk when it returns (WAL, synchronous=FULL).
 
 Tables come from the row dataclasses: what `rows.py` says is what is stored. Fields are only ever added, so the number
@@ -151,14 +151,16 @@ class SqliteStore:
         return not any(isinstance(request, _Close) for request in requests)
 
     def _commit(self, writes: list[_Write]) -> list[_Outcome]:
-        """All writes in one transaction. If that is not to be had (the disk is full, say) each in one of its own, so
-        that nobody fails for what another wanted."""
+        """All writes in one transaction. If that is not to be had (the disk is full, or one of them is wrong) each in
+        one of its own, so that nobody fails for what another wanted."""
         if not writes:
             return []
         run = self._connection.execute
         try:
             run("BEGIN IMMEDIATE")
-            outcomes: list[_Outcome] = [(write.answer, None, self._apply(write.changes)) for write in writes]
+            for write in writes:
+                for change in write.changes:
+                    run(*_statement(change))
             run("COMMIT")
         except Exception as error:
             self._roll_back()
@@ -166,23 +168,7 @@ class SqliteStore:
                 return [(writes[0].answer, None, _explained(error, self.path, "write"))]
             return [outcome for write in writes for outcome in self._commit([write])]
         self.commits += 1
-        return outcomes
-
-    def _apply(self, changes: Sequence[Change]) -> Exception | None:
-        """One caller's changes, or none of them and why. Raises if the whole transaction is lost."""
-        run = self._connection.execute
-        run("SAVEPOINT caller")
-        try:
-            for change in changes:
-                run(*_statement(change))
-        except Exception as error:
-            if not self._connection.in_transaction:
-                raise
-            run("ROLLBACK TO caller")
-            run("RELEASE caller")
-            return _explained(error, self.path, "write")
-        run("RELEASE caller")
-        return None
+        return [(write.answer, None, None) for write in writes]
 
     def _roll_back(self) -> None:
         import sqlite3
