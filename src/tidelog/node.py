@@ -109,7 +109,7 @@ class Node:
                 first_offset=offset,
             )
         transactions.begin(self.broker.partition, restored)
-        server = KafkaServer(self._limits())
+        server = self.server = KafkaServer(self._limits())
         config.on_change.append(lambda: server.limit(self._limits()))
         started.push_async_callback(server.close, settings.shutdown_grace_ms / 1000)
         sessions = FetchSessions(self.broker.topic_name, config.number("max.incremental.fetch.session.cache.slots"))
