@@ -112,6 +112,7 @@ class Node:
         server = self.server = KafkaServer(self._limits())
         config.on_change.append(lambda: server.limit(self._limits()))
         started.push_async_callback(server.close, settings.shutdown_grace_ms / 1000)
+        started.callback(self.broker.stop_waiting)
         sessions = FetchSessions(self.broker.topic_name, config.number("max.incremental.fetch.session.cache.slots"))
         for listener in settings.listeners:
             self.listeners.append(await self._listen(server, listener, sessions))

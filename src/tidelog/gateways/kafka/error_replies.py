@@ -6,7 +6,6 @@ and read back: a version without a place for the error, which would then tell of
 """
 
 from collections.abc import Iterator
-from functools import cache
 from importlib import import_module
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
@@ -44,6 +43,7 @@ _UNKNOWN: dict[str, Any] = {
     "port": -1,
     "records": b"",
 }
+_HINTS: dict[type[Struct], dict[str, Any]] = {}  # they take long to find out
 _NOT_ASKED_FOR = "forgotten_topics_data"  # what a fetch no longer wants
 
 
@@ -129,12 +129,14 @@ def _name_of_type(kind: type[Struct], wanted: type) -> str | None:
     return next((name for name in kind.__slots__ if name in _SYNONYMS and wanted in _alternatives(hints[name])), None)
 
 
-@cache
 def _hints(kind: type[Struct]) -> dict[str, Any]:
-    return {name: hint for name, hint in get_type_hints(kind.__init__).items() if name != "return"}
+    hints = _HINTS.get(kind)
+    if hints is None:
+        hints = _HINTS[kind] = get_type_hints(kind.__init__)
+        del hints["return"]
+    return hints
 
 
-@cache
 def _lists(kind: type[Struct]) -> dict[str, Any]:
     """The fields that are lists, with what is in them."""
     return {
@@ -149,7 +151,6 @@ def _alternatives(hint: object) -> tuple[Any, ...]:
     return get_args(hint) if isinstance(hint, UnionType) else (hint,)
 
 
-@cache
 def _tells_errors(kind: type[Struct]) -> bool:
     return any(name in kind.__slots__ for name in _CODES) or any(
         issubclass(inner, Struct) and _tells_errors(inner) for inner in _lists(kind).values()
