@@ -12,6 +12,7 @@ import structlog
 from tidelog.broker.alarm import Alarm, now_ms, send
 from tidelog.broker.coordination.groups import GroupCoordinator, Outcome
 from tidelog.broker.coordination.groups.messages import JoinGroup, JoinGroupReply, SyncGroup, SyncGroupReply
+from tidelog.broker.group_configs import GroupConfigs
 from tidelog.broker.topics import Topic
 from tidelog.errors import TidelogError
 from tidelog.metadata.store import MetadataStore
@@ -24,8 +25,9 @@ log = structlog.get_logger("tidelog.groups")
 class Groups:
     """Lives in the running event loop; one coordinator, one order of decisions."""
 
-    def __init__(self, coordinator: GroupCoordinator, metadata: MetadataStore) -> None:
+    def __init__(self, coordinator: GroupCoordinator, metadata: MetadataStore, configs: GroupConfigs) -> None:
         self.coordinator = coordinator
+        self.configs = configs
         self._metadata = metadata
         self._loop = asyncio.get_running_loop()
         self._alarm = Alarm(coordinator.next_deadline_ms, self.tick)

@@ -28,7 +28,7 @@ _COMMANDS = {
     "config": ("tidelog.cli.serve", "config", "Show a broker's settings and where they come from."),
     "consume": ("tidelog.cli.consume", "command", "Read records from a topic."),
     "demo": ("tidelog.cli.demo", "command", "See a broker and a Spark pipeline at work."),
-    "group": ("tidelog.cli.group", "group", "List, describe, seek and delete consumer groups."),
+    "group": ("tidelog.cli.group", "group", "List, describe, alter, seek and delete consumer groups."),
     "log": ("tidelog.cli.log", "group", "Look into, verify and repair logs on disk."),
     "pipeline": ("tidelog.cli.pipeline", "group", "Make, check, run and watch Spark pipelines on topics."),
     "produce": ("tidelog.cli.produce", "command", "Write lines to a topic."),
