@@ -37,14 +37,13 @@ from tidelog.metadata.rows import (
     TransactionOffsetRow,
     TransactionRow,
 )
-from tidelog.metadata.sqlite import SqliteStore
+from tidelog.metadata.sqlite import METADATA_FILE, SqliteStore
 from tidelog.metadata.store import MetadataStore, Put
 from tidelog.settings import Listener, NodeSettings
 from tidelog.storage.local.cleaner import Cleaner
 from tidelog.storage.local.store import LocalStore
 
 CLUSTER_ID = "cluster.id"
-METADATA_FILE = "metadata.sqlite"
 # As in the settings that Kafka ships for a single node: nobody else is about to join.
 DEFAULTS = {"group.initial.rebalance.delay.ms": "0"}
 

@@ -30,6 +30,7 @@ _COMMANDS = {
     "demo": ("tidelog.cli.demo", "command", "See a broker and a Spark pipeline at work."),
     "group": ("tidelog.cli.group", "group", "List, describe, alter, seek and delete consumer groups."),
     "log": ("tidelog.cli.log", "group", "Look into, verify and repair logs on disk."),
+    "metadata": ("tidelog.cli.metadata", "group", "Look into topics, groups and offsets on disk."),
     "pipeline": ("tidelog.cli.pipeline", "group", "Make, check, run and watch Spark pipelines on topics."),
     "produce": ("tidelog.cli.produce", "command", "Write lines to a topic."),
     "profile": ("tidelog.cli.profile", "command", "Tell what is in topics, as a table and a page."),
