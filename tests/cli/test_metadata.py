@@ -63,14 +63,7 @@ def test_everything_is_shown_while_the_broker_runs(tidelog: Command, broker: Bro
 def test_people_get_tables(tidelog: Command, broker: BrokerProcess) -> None:
     dumped = tidelog("metadata", "dump", broker.data_dir)
     assert dumped.code == 0
-    for said in (
-        "1 topics",
-        "2 configs that were set",
-        "1 committed offsets",
-        "0 members of groups",
-        "kitchen",
-        "till",
-    ):
+    for said in ("topics: 1", "configs that were set: 2", "committed offsets: 1", "kitchen", "till"):
         assert said in dumped.out
     only = tidelog("metadata", "dump", broker.data_dir, "--type", "topic")
     assert "orders" in only.out
