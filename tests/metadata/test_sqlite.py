@@ -354,8 +354,8 @@ def test_if_a_commit_fails_as_a_whole_each_write_is_tried_alone(path: str) -> No
 def test_a_read_only_file_is_said_to_be_one(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = sqlite._connect
 
-    def read_only(path: str, max_bytes: int | None) -> sqlite3.Connection:
-        connection = connect(path, max_bytes)
+    def read_only(path: str, max_bytes: int | None, shown_as: str) -> sqlite3.Connection:
+        connection = connect(path, max_bytes, shown_as)
         connection.execute("PRAGMA query_only=ON")
         return connection
 

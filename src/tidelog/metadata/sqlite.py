@@ -26,6 +26,7 @@ from tidelog.metadata.store import Change, Put, R
 if TYPE_CHECKING:  # it takes some milliseconds, which the thread spends while the rest of the broker starts
     import sqlite3
 
+METADATA_FILE = "metadata.sqlite"  # in the data directory
 _MOST_CALLERS_PER_COMMIT = 1024
 _LOCK_TIMEOUT_S = 1.0
 _PAGE_BYTES = 4096
@@ -66,8 +67,9 @@ _Outcome: TypeAlias = tuple["asyncio.Future[Any]", Any, Exception | None]  # who
 class SqliteStore:
     """Belongs to the event loop that opened it."""
 
-    def __init__(self, path: str, max_bytes: int | None) -> None:
-        self.path = path
+    def __init__(self, path: str, max_bytes: int | None, shown_as: str | None = None) -> None:
+        self._file = path
+        self.path = shown_as or path  # as errors call it
         self.commits = 0  # transactions that reached the disk
         self._max_bytes = max_bytes
         self._loop = asyncio.get_running_loop()
@@ -78,10 +80,10 @@ class SqliteStore:
         self._thread = threading.Thread(target=self._run, name="metadata", daemon=True)
 
     @classmethod
-    async def open(cls, path: str, *, max_bytes: int | None = None) -> "SqliteStore":
+    async def open(cls, path: str, *, max_bytes: int | None = None, shown_as: str | None = None) -> "SqliteStore":
         """The store in this file, created if it is missing; its directory must exist. A write that would make the
-        file larger than `max_bytes` fails as on a full disk."""
-        store = cls(path, max_bytes)
+        file larger than `max_bytes` fails as on a full disk. Errors speak of `shown_as`, where the file is a copy."""
+        store = cls(path, max_bytes, shown_as)
         store._thread.start()
         await store._opened
         return store
@@ -113,7 +115,7 @@ class SqliteStore:
 
     def _run(self) -> None:
         try:
-            self._connection = _connect(self.path, self._max_bytes)
+            self._connection = _connect(self._file, self._max_bytes, self.path)
         except Exception as error:
             self._settle([(self._opened, None, _explained(error, self.path, "open"))])
             return
@@ -307,7 +309,7 @@ _LAYOUTS: dict[type[Row], _Layout] = {row: _layout(row) for row in TABLES}
 # Opening
 
 
-def _connect(path: str, max_bytes: int | None) -> "sqlite3.Connection":
+def _connect(path: str, max_bytes: int | None, shown_as: str) -> "sqlite3.Connection":
     import sqlite3
 
     new = not os.path.exists(path)
@@ -318,13 +320,13 @@ def _connect(path: str, max_bytes: int | None) -> "sqlite3.Connection":
         run(f"PRAGMA page_size={_PAGE_BYTES}")
         (mode,) = run("PRAGMA journal_mode=WAL").fetchone()
         if mode != "wal":
-            raise StorageUnavailable(f"cannot write ahead in {path}: the file system allows only {mode!r}")
+            raise StorageUnavailable(f"cannot write ahead in {shown_as}: the file system allows only {mode!r}")
         run("PRAGMA synchronous=FULL")
         run(f"PRAGMA journal_size_limit={_WAL_KEPT_BYTES}")
         if max_bytes is not None:
             run(f"PRAGMA max_page_count={max(1, max_bytes // _PAGE_BYTES)}")
         run("BEGIN IMMEDIATE")  # also takes the lock, so that a second process fails here
-        _migrate(connection, path)
+        _migrate(connection, shown_as)
         run("COMMIT")
     except BaseException:
         connection.close()
