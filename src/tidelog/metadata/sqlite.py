@@ -1,8 +1,8 @@
 """`SqliteStore`: the metadata of a single node in one SQLite file. docs/formats/metadata.md describes the file.
 
 One thread owns the connection. Callers put what they want into a queue and await; the thread takes everything that
-waits, writes it in one transaction (if that fails, in one for each caller), and answers all of them with one call into
-the event loop. A commit is on the disk when it returns (WAL, synchronous=FULL).
+waits, writes it in one transaction (if that fails, in one for each caller), and answers all of them with one call
+into the event loop. A commit is on the disk when it returns (WAL, synchronous=FULL).
 
 Tables come from the row dataclasses: what `rows.py` says is what is stored. Fields are only ever added, so the number
 of columns is the version of the schema: an older file gets the missing columns, a newer one is refused.
