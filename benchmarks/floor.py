@@ -4,7 +4,8 @@
 whichever program takes it from the kernel first pays, for its page cache too. Touching as much memory as a benchmark
 will write, and giving it back, leaves that cost out of what is measured.
 
-`receive_and_write`: the least that a broker does with a batch is to receive it and to write it down.
+`receive_and_write`: the least that a broker does with a batch is to receive it and to write it down; and, when the
+batch is to be durable, to sync it, many together.
 `send_file`: the least that it does for a reader, asked for a megabyte at a time.
 """
 
@@ -43,8 +44,8 @@ def touch_memory(size: int) -> None:
             memory[position] = 1
 
 
-def receive_and_write(directory: str, size: int, count: int) -> float:
-    """CPU seconds per GB of a loop that does nothing else, in this process."""
+def receive_and_write(directory: str, size: int, count: int, *, sync_every: int = 0) -> float:
+    """CPU seconds per GB of a loop that does nothing else, in this process; `sync_every` so many batches, if any."""
     with socket.create_server(("127.0.0.1", 0)) as server, tempfile.TemporaryFile(dir=directory) as file:
         port = server.getsockname()[1]
         sender = subprocess.Popen([sys.executable, "-c", _SENDER, str(port), str(size), str(count)])
@@ -58,6 +59,8 @@ def receive_and_write(directory: str, size: int, count: int) -> float:
                 assert received
                 filled += received
             os.pwrite(file.fileno(), room, number * size)
+            if sync_every and number % sync_every == sync_every - 1:
+                os.fdatasync(file.fileno())
         after = resource.getrusage(resource.RUSAGE_SELF)
         peer.close()
         assert sender.wait(10) == 0

@@ -6,6 +6,7 @@ Wiring is the list in `start`; stopping is that list backwards.
 import asyncio
 import uuid
 from base64 import urlsafe_b64encode
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
 import structlog
@@ -16,6 +17,7 @@ from tidelog.broker.configs import BrokerConfig
 from tidelog.broker.coordination.groups import GroupConfig, GroupCoordinator
 from tidelog.broker.coordination.groups import Topic as GroupTopic
 from tidelog.broker.coordination.transactions import TransactionConfig, TransactionCoordinator
+from tidelog.broker.group_configs import GroupConfigs
 from tidelog.broker.groups import Groups
 from tidelog.broker.producer_ids import NEXT_PRODUCER_ID, ProducerIds
 from tidelog.broker.topics import Topic, Topics
@@ -35,14 +37,13 @@ from tidelog.metadata.rows import (
     TransactionOffsetRow,
     TransactionRow,
 )
-from tidelog.metadata.sqlite import SqliteStore
+from tidelog.metadata.sqlite import METADATA_FILE, SqliteStore
 from tidelog.metadata.store import MetadataStore, Put
 from tidelog.settings import Listener, NodeSettings
 from tidelog.storage.local.cleaner import Cleaner
 from tidelog.storage.local.store import LocalStore
 
 CLUSTER_ID = "cluster.id"
-METADATA_FILE = "metadata.sqlite"
 # As in the settings that Kafka ships for a single node: nobody else is about to join.
 DEFAULTS = {"group.initial.rebalance.delay.ms": "0"}
 
@@ -73,7 +74,8 @@ class Node:
         started.push_async_callback(_close_logs, logs)
         metadata = await SqliteStore.open(f"{settings.data_dir}/{METADATA_FILE}")
         started.push_async_callback(metadata.close)
-        config.load(await metadata.load(ConfigRow))
+        config_rows = await metadata.load(ConfigRow)
+        config.load(config_rows)
         cluster = {row.name: row.value for row in await metadata.load(ClusterRow)}
         topics = Topics(metadata, config)
         await topics.load()
@@ -85,7 +87,7 @@ class Node:
             await metadata.load(DecisionRow),
             now_ms(),
         )
-        groups = await _restored_groups(config, topics, metadata, coordinator)
+        groups = await _restored_groups(config, config_rows, topics, metadata, coordinator)
         started.push_async_callback(groups.close)
         transactions = Transactions(coordinator, metadata, producer_ids, groups.coordinator)
         topics.listen(transactions)
@@ -109,9 +111,10 @@ class Node:
                 first_offset=offset,
             )
         transactions.begin(self.broker.partition, restored)
-        server = KafkaServer(self._limits())
+        server = self.server = KafkaServer(self._limits())
         config.on_change.append(lambda: server.limit(self._limits()))
         started.push_async_callback(server.close, settings.shutdown_grace_ms / 1000)
+        started.callback(self.broker.stop_waiting)
         sessions = FetchSessions(self.broker.topic_name, config.number("max.incremental.fetch.session.cache.slots"))
         for listener in settings.listeners:
             self.listeners.append(await self._listen(server, listener, sessions))
@@ -183,7 +186,11 @@ def _transaction_coordinator(config: BrokerConfig, producer_ids: ProducerIds) ->
 
 
 async def _restored_groups(
-    config: BrokerConfig, topics: Topics, metadata: MetadataStore, transactions: TransactionCoordinator
+    config: BrokerConfig,
+    config_rows: Sequence[ConfigRow],
+    topics: Topics,
+    metadata: MetadataStore,
+    transactions: TransactionCoordinator,
 ) -> Groups:
     coordinator = GroupCoordinator(
         GroupConfig(
@@ -203,13 +210,15 @@ async def _restored_groups(
         lambda: str(uuid.uuid4()),
         transactions.is_unstable,
     )
+    configs = GroupConfigs(metadata, config, coordinator.configure)
+    configs.load(config_rows)  # before the members: their sessions begin anew
     coordinator.restore(
         await metadata.load(GroupRow),
         await metadata.load(GroupMemberRow),
         await metadata.load(OffsetRow),
         now_ms(),
     )
-    groups = Groups(coordinator, metadata)
+    groups = Groups(coordinator, metadata, configs)
     topics.listen(groups)
     return groups
 

@@ -74,3 +74,37 @@ def test_a_group_outlives_its_topic(tidelog: Command, topic: str, group: str) ->
     assert described.code in (0, 1)  # the broker may drop the offsets with the topic
     for row in described.rows_of("offset"):
         assert row["lag"] is None
+
+
+@pytest.mark.usefixtures("broker")
+def test_configs_of_a_group_are_set_shown_and_taken_back(tidelog: Command) -> None:
+    name = unique("group")
+    setting = ("--set", "consumer.heartbeat.interval.ms=300", "--set", "consumer.session.timeout.ms=3000")
+    (heartbeat, session) = tidelog("group", "alter", name, *setting, "--json").rows_of("config")
+    assert (heartbeat["value"], heartbeat["source"], session["value"]) == ("300", "group", "3000")
+    shown = tidelog("group", "describe", name)
+    assert shown.out.startswith(f"{name}: Dead, 0 members")
+    assert "consumer.heartbeat.interval.ms" in shown.out
+    unset = tidelog("group", "alter", name, "--unset", "consumer.session.timeout.ms", "--json").rows_of("config")
+    assert unset[0]["source"] != "group"
+    rows = tidelog("group", "describe", name, "--json").rows_of("config")
+    assert [(row["name"], row["source"] == "group") for row in rows] == [
+        ("consumer.heartbeat.interval.ms", True),
+        ("consumer.session.timeout.ms", False),
+    ]
+    assert "consumer.session.timeout.ms" in tidelog("group", "describe", name, "--all-configs").out
+
+
+@pytest.mark.usefixtures("broker")
+def test_what_a_group_cannot_have_is_said_in_one_line(tidelog: Command) -> None:
+    name = unique("group")
+    for setting, said in (
+        ("consumer.session.timeout.ms=1", "must be from"),
+        ("share.session.timeout.ms=45000", "no share groups"),
+        ("retention.ms=1", "unknown group config"),
+    ):
+        refused = tidelog("group", "alter", name, "--set", setting)
+        assert (refused.code, refused.err.count("\n")) == (1, 1)
+        assert said in refused.err
+    assert tidelog("group", "alter", name).code == 2
+    assert tidelog("group", "describe", name).code == 1

@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterator
 
 import pytest
+from confluent_kafka import Consumer, KafkaException, Producer
 
 from tests.e2e.clients import Confluent
-from tests.e2e.clients.base import SECONDS, ClientError
+from tests.e2e.clients.base import SECONDS, ClientError, Message
+from tests.e2e.clients.confluent import common
 from tests.e2e.clients.transactional import TRANSACTIONAL, Transactional
 from tests.e2e.conftest import MakeTopic
 from tests.support.brokers import BrokerProcess, eventually, unique
-from tidelog.client import connect
+from tidelog.client import FetchOptions, connect
+from tidelog.model import TopicPartition
 
 Make = Callable[..., Transactional]
 READERS = list(TRANSACTIONAL)
@@ -104,6 +107,62 @@ def test_offsets_are_committed_with_the_transaction_or_not_at_all(
             producer.send_offsets(topic, {0: offset}, group)
             producer.commit() if commit else producer.abort()
             assert reader.committed(0) == seen
+
+
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_member_commits_in_a_transaction_and_one_that_has_left_may_not(
+    broker: BrokerProcess, make_topic: MakeTopic, protocol: str
+) -> None:
+    source, target, group = make_topic(), make_topic(), unique("group")
+    Confluent(broker.bootstrap).produce(source, [Message(b"%d" % number, partition=0) for number in range(4)])
+
+    def member() -> Consumer:
+        settings = {"group.id": group, "group.protocol": protocol, "auto.offset.reset": "earliest"}
+        consumer = Consumer({**common(broker.bootstrap), **settings, "enable.auto.commit": False})
+        consumer.subscribe([source])
+        return consumer
+
+    def copied(consumer: Consumer, count: int) -> list[bytes]:
+        values: list[bytes] = []
+
+        def more() -> int:
+            values.extend(message.value() or b"" for message in consumer.consume(count - len(values), 0.2))
+            return len(values)
+
+        eventually(more, until=count.__eq__, within=SECONDS)
+        for value in values:
+            producer.produce(target, value)
+        return values
+
+    producer = Producer({**common(broker.bootstrap), "transactional.id": unique("id"), "linger.ms": 0})
+    producer.init_transactions(SECONDS)
+    first = member()
+    producer.begin_transaction()
+    assert copied(first, 2) == [b"0", b"1"]
+    identity = first.consumer_group_metadata()
+    producer.send_offsets_to_transaction(first.position(first.assignment()), identity, SECONDS)
+    producer.commit_transaction(SECONDS)
+    first.close()
+
+    second = member()
+    producer.begin_transaction()
+    assert copied(second, 1) == [b"2"]
+    with pytest.raises(KafkaException) as refused:
+        producer.send_offsets_to_transaction(second.position(second.assignment()), identity, SECONDS)
+    assert refused.value.args[0].txn_requires_abort()
+    producer.abort_transaction(SECONDS)
+    second.close()
+
+    third = member()
+    producer.begin_transaction()
+    assert copied(third, 2) == [b"2", b"3"], "the offset did not move with what was aborted"
+    producer.send_offsets_to_transaction(third.position(third.assignment()), third.consumer_group_metadata(), SECONDS)
+    producer.commit_transaction(SECONDS)
+    third.close()
+    with connect(broker.bootstrap) as client:
+        assert client.committed(group)[TopicPartition(source, 0)].offset == 4
+        seen = client.consume(target, follow=False, fetch=FetchOptions(read_committed=True))
+        assert [record.value for record in seen] == [b"0", b"1", b"2", b"3"]
 
 
 def test_an_abandoned_transaction_is_aborted_after_its_timeout(make: Make, make_topic: MakeTopic) -> None:

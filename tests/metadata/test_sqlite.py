@@ -207,7 +207,7 @@ def test_of_writes_in_one_commit_a_bad_one_fails_alone_and_whole(path: str) -> N
         assert (first, last) == (None, None)
         for what, error in zip(bad, middle, strict=True):
             assert type(error) is InvalidInput, what
-        assert store.commits - before == 1 + 1
+        assert store.commits - before == 1 + 2
         assert {row.name for row in await store.load(ClusterRow)} == {"first", "last"}
 
     in_store(path, play)
@@ -354,8 +354,8 @@ def test_if_a_commit_fails_as_a_whole_each_write_is_tried_alone(path: str) -> No
 def test_a_read_only_file_is_said_to_be_one(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     connect = sqlite._connect
 
-    def read_only(path: str, max_bytes: int | None) -> sqlite3.Connection:
-        connection = connect(path, max_bytes)
+    def read_only(path: str, max_bytes: int | None, shown_as: str) -> sqlite3.Connection:
+        connection = connect(path, max_bytes, shown_as)
         connection.execute("PRAGMA query_only=ON")
         return connection
 

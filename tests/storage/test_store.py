@@ -198,13 +198,14 @@ def test_those_who_make_partitions_at_the_same_time_share_the_syncs(tmp_path: Pa
 
 def test_a_flush_of_a_deleted_topic_does_not_write_into_the_next_one_of_its_name(tmp_path: Path) -> None:
     class Held(OsFiles):
-        may_sync = threading.Event()
+        is_syncing, may_sync = threading.Event(), threading.Event()
 
         def sync_filesystem(self, path: str, at_most_dirty: int) -> bool:
             return False
 
         def sync_directory(self, path: str) -> None:
             if path.endswith("/a/0") and threading.current_thread().name.startswith("tidelog-flush"):
+                self.is_syncing.set()
                 assert self.may_sync.wait(20)
             super().sync_directory(path)
 
@@ -214,8 +215,7 @@ def test_a_flush_of_a_deleted_topic_does_not_write_into_the_next_one_of_its_name
         log = store.open(A, LogSettings(segment_bytes=1024), NOW_MS)
         for _ in range(3):
             append(log, batch(b"x" * 600))  # rolls, which asks for a flush with a checkpoint
-        while log.running_flush is None:
-            await asyncio.sleep(0)
+        await asyncio.to_thread(files.is_syncing.wait, 20)
         store.delete_topic("a")
         making = asyncio.ensure_future(store.make([A], NOW_MS))
         await asyncio.wait([making], timeout=0.1)

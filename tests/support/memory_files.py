@@ -14,7 +14,7 @@ Written bytes count as durable after `sync` of the file, names after `sync_direc
 import errno
 import os
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum, auto
 
 from tidelog.errors import DirectoryInUse
@@ -28,6 +28,13 @@ class Mood(Enum):
     TEAR = auto()
     SHUFFLE = auto()
     ZEROS = auto()
+
+
+def moods(tries: int) -> Iterator[tuple[Mood, int]]:
+    """Each mood with a seed; those that throw dice so many times."""
+    for mood in Mood:
+        for seed in range(tries if mood in (Mood.TEAR, Mood.SHUFFLE) else 1):
+            yield mood, seed
 
 
 class CrashError(BaseException):

@@ -12,7 +12,7 @@ import structlog
 from tidelog.broker.alarm import now_ms
 from tidelog.broker.configs import BrokerConfig
 from tidelog.broker.groups import Groups
-from tidelog.broker.partition import Partition
+from tidelog.broker.partition import FetchWait, Partition
 from tidelog.broker.producer_ids import ProducerIds
 from tidelog.broker.tables import Tables
 from tidelog.broker.topics import Topic, Topics, UnknownTopic
@@ -54,6 +54,8 @@ class Broker:
         self.transactions = transactions
         self.producer_ids = producer_ids
         self.metadata = metadata
+        self.fetches: set[FetchWait] = set()  # those that wait for data
+        self.is_stopping = False
         self._partitions: dict[str, list[Partition | TidelogError]] = {}
         self._coming: dict[str, list[Partition | TidelogError]] = {}  # of topics that are being created or grow
         self.tables = Tables(self, logs.directory)
@@ -68,6 +70,15 @@ class Broker:
     @property
     def config(self) -> BrokerConfig:
         return self.topics.broker_config
+
+    def stop_waiting(self) -> None:
+        """Before the end: whoever waits for data or for others is answered with what there is, and from now on nobody
+        waits. Clients ask again, and find the broker that comes next."""
+        self.is_stopping = True
+        for fetch in self.fetches:
+            fetch.wake()
+        self.groups.stop_waiting()
+        self.tables.stop_waiting()
 
     def open_topics(self) -> None:
         """Open the logs of every topic there is. A partition that cannot be opened answers with its error."""

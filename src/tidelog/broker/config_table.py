@@ -1,4 +1,4 @@
-"""The configs there are, as data: two tables, and how their lines and values are read.
+"""The configs there are, as data: three tables, and how their lines and values are read.
 
 `configs` gives them their meaning.
 """
@@ -143,8 +143,8 @@ def _in_words(rule: str) -> str:
     return rule if not dots else f"between {least} and {most}" if most else f"at least {least}"
 
 
-# The definitions. A line each: name, type, default, valid values (- is any); then for topics the broker's synonyms,
-# best first, each with its factor to the topic's unit; for brokers whether it can be altered while the broker runs.
+# The definitions. A line each: name, type, default, valid values (- is any); then for topics and groups the broker's
+# synonyms, best first, each with its factor to the topic's unit; for brokers whether it can be altered while it runs.
 # Below it the documentation that DescribeConfigs gives.
 
 _TOPICS = r"""
@@ -226,6 +226,15 @@ unclean.leader.election.enable boolean false - unclean.leader.election.enable
     Void on a single node, which elects no leaders.
 """
 
+_GROUPS = """
+consumer.heartbeat.interval.ms int 5000 1.. group.consumer.heartbeat.interval.ms
+    How often a member of the group sends a heartbeat; members learn it with their next one. For groups of the
+    consumer protocol: members of the classic one choose for themselves.
+consumer.session.timeout.ms int 45000 1.. group.consumer.session.timeout.ms
+    A member that is silent for so long leaves the group; it counts from the member's next heartbeat on. For groups of
+    the consumer protocol: members of the classic one choose for themselves.
+"""
+
 _BROKERS = """
 advertised.listeners string null - read-only
     The addresses that clients are told to connect to; those of listeners, if not set.
@@ -241,10 +250,18 @@ fetch.max.bytes int 57671680 1024.. read-only
     The most that one fetch is answered with, however much the consumer asks for.
 group.consumer.heartbeat.interval.ms int 5000 1.. read-only
     How often a member of the consumer protocol sends a heartbeat.
+group.consumer.max.heartbeat.interval.ms int 15000 1.. read-only
+    The longest consumer.heartbeat.interval.ms that a group may have; the broker's own, if that is longer.
+group.consumer.max.session.timeout.ms int 60000 1.. read-only
+    The longest consumer.session.timeout.ms that a group may have; the broker's own, if that is longer.
 group.consumer.max.size int 2147483647 1.. read-only
     The most members of a group of the consumer protocol.
 group.consumer.migration.policy string bidirectional disabled|upgrade|downgrade|bidirectional read-only
     Whether groups may change between the classic and the consumer protocol while they run, and which way.
+group.consumer.min.heartbeat.interval.ms int 5000 1.. read-only
+    The shortest consumer.heartbeat.interval.ms that a group may have; the broker's own, if that is shorter.
+group.consumer.min.session.timeout.ms int 45000 1.. read-only
+    The shortest consumer.session.timeout.ms that a group may have; the broker's own, if that is shorter.
 group.consumer.session.timeout.ms int 45000 1.. read-only
     A member of the consumer protocol that is silent for so long leaves its group.
 group.initial.rebalance.delay.ms int 3000 0.. read-only
@@ -354,6 +371,7 @@ def _defaults_of_topics(topics: Iterable[Definition]) -> dict[str, Definition]:
 
 
 TOPIC_CONFIGS = _definitions(_TOPICS, of_brokers=False)
+GROUP_CONFIGS = _definitions(_GROUPS, of_brokers=False)
 BROKER_CONFIGS = dict(
     sorted((_definitions(_BROKERS, of_brokers=True) | _defaults_of_topics(TOPIC_CONFIGS.values())).items())
 )

@@ -1,4 +1,5 @@
-"""Kafka's configs of topics and brokers: what there is, what is valid, who set a value, and what it amounts to.
+"""Kafka's configs of topics and brokers: what there is, what is valid, who set a value, and what it amounts to. Those
+of groups are in `group_configs`, and are altered in the same way.
 
 The definitions are in `config_table`. A topic's value is the one set on the topic, else the first that the
 broker has among the config's synonyms, looked for in these layers: set for this broker, set for all brokers, from the
@@ -45,8 +46,10 @@ T = TypeVar("T")
 
 TOPIC = "topic"  # kinds of `ConfigRow`
 BROKER = "broker"
+GROUP = "group"
 ALL_BROKERS = ""  # the resource that stands for every broker
 
+_OTHER_GROUPS = ("share.", "streams.")  # kinds of groups that Kafka has configs for
 _LONGEST_TIMER_MS = 2**31 - 1
 _MOST_CONFIGS_CACHED = 1024  # topics often have the same configs
 
@@ -61,6 +64,7 @@ class ConfigSource(IntEnum):
     ALL_BROKERS = 3
     STATIC_BROKER = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 class Operation(IntEnum):
@@ -257,9 +261,9 @@ class BrokerConfig:
         own = self._of(resource)
         wanted = [name for name in BROKER_CONFIGS if not names or name in names]
         if resource != ALL_BROKERS:
-            return [_entry(BROKER_CONFIGS[name], self.found((name,)), None) for name in wanted]
+            return [config_entry(BROKER_CONFIGS[name], self.found((name,)), None) for name in wanted]
         return [
-            _entry(BROKER_CONFIGS[name], [ConfigSynonym(name, own[name], ConfigSource.ALL_BROKERS)], None)
+            config_entry(BROKER_CONFIGS[name], [ConfigSynonym(name, own[name], ConfigSource.ALL_BROKERS)], None)
             for name in wanted
             if name in own
         ]
@@ -276,7 +280,7 @@ class BrokerConfig:
             text = self._inherited(definition, synonyms)
             if definition.name == "tidelog.flush":
                 text = _flush_policy(overrides) or self._flush  # flush.ms and flush.messages have a say in it
-            entries.append(_entry(definition, synonyms, text))
+            entries.append(config_entry(definition, synonyms, text))
         return entries
 
     async def alter(self, store: MetadataStore, resource: str, edit: Edit, *, validate_only: bool = False) -> None:
@@ -401,7 +405,7 @@ def _codec(name: str) -> Codec | None:
     return None if name == "producer" else Codec.NONE if name == "uncompressed" else Codec.named(name)
 
 
-def _entry(definition: Definition, synonyms: Sequence[ConfigSynonym], text: str | None) -> ConfigEntry:
+def config_entry(definition: Definition, synonyms: Sequence[ConfigSynonym], text: str | None) -> ConfigEntry:
     secret = definition.is_sensitive
     if text is None and synonyms:
         text = synonyms[0].value
@@ -423,6 +427,11 @@ def _entry(definition: Definition, synonyms: Sequence[ConfigSynonym], text: str 
 def defined(table: Mapping[str, Definition], kind: str, name: str) -> Definition:
     definition = table.get(name)
     if definition is None:
+        if kind == GROUP and name.startswith(_OTHER_GROUPS):
+            raise InvalidConfig(
+                f"{name[:100]} is not taken: there are no {name.partition('.')[0]} groups here, so nothing would"
+                f" follow it; what groups have is {', '.join(table)}"
+            )
         close = _closest(table, kind, name)
         raise InvalidConfig(f"unknown {kind} config {name[:100]!r}" + (f"; did you mean {close}?" if close else ""))
     return definition
@@ -435,6 +444,8 @@ def _closest(table: Mapping[str, Definition], kind: str, name: str) -> str | Non
             return topic.name
         if kind == BROKER and name == topic.name and topic.synonyms:
             return topic.synonyms[0][0]
+    if kind == GROUP and name.removeprefix("group.") in table:
+        return name.removeprefix("group.")
     import difflib
 
     return next(iter(difflib.get_close_matches(name[:100], table, 1)), None)

@@ -1,4 +1,8 @@
-"""The shell around the group coordinator: replies go out after what they promise is stored, timers run."""
+"""The shell around the group coordinator: replies go out after what they promise is stored, timers run.
+
+JoinGroup and SyncGroup wait for other members, so long that a broker which stops cannot: they are told to look for
+the coordinator again, and the group stays as it is. Its members go on with it after the restart.
+"""
 
 import asyncio
 from typing import Any
@@ -7,9 +11,13 @@ import structlog
 
 from tidelog.broker.alarm import Alarm, now_ms, send
 from tidelog.broker.coordination.groups import GroupCoordinator, Outcome
+from tidelog.broker.coordination.groups.messages import JoinGroup, JoinGroupReply, SyncGroup, SyncGroupReply
+from tidelog.broker.group_configs import GroupConfigs
 from tidelog.broker.topics import Topic
 from tidelog.errors import TidelogError
 from tidelog.metadata.store import MetadataStore
+
+_WAITS_FOR_MEMBERS = {JoinGroup: JoinGroupReply, SyncGroup: SyncGroupReply}
 
 log = structlog.get_logger("tidelog.groups")
 
@@ -17,22 +25,36 @@ log = structlog.get_logger("tidelog.groups")
 class Groups:
     """Lives in the running event loop; one coordinator, one order of decisions."""
 
-    def __init__(self, coordinator: GroupCoordinator, metadata: MetadataStore) -> None:
+    def __init__(self, coordinator: GroupCoordinator, metadata: MetadataStore, configs: GroupConfigs) -> None:
         self.coordinator = coordinator
+        self.configs = configs
         self._metadata = metadata
         self._loop = asyncio.get_running_loop()
         self._alarm = Alarm(coordinator.next_deadline_ms, self.tick)
         self._writes: set[asyncio.Task[None]] = set()
+        self._waiting: dict[asyncio.Future[Any], JoinGroupReply | SyncGroupReply] = {}  # what to say when stopping
+        self._stopping = False
 
     def ask(self, request: Any) -> Any:  # noqa: ANN401  (a request of `coordination.groups`, and its reply)
         """The reply, or an awaitable of it when it has to wait for a write or for other members."""
+        reply_kind = _WAITS_FOR_MEMBERS.get(type(request))
+        if self._stopping and reply_kind is not None:
+            return reply_kind().not_available()
         token: asyncio.Future[Any] = self._loop.create_future()
         outcome = self.coordinator.handle(request, token, now_ms())
         if not outcome.changes and len(outcome.replies) == 1 and outcome.replies[0][0] is token:
             self._alarm.set()
             return outcome.replies[0][1]
         self._carry_out(outcome)
+        if reply_kind is not None and not token.done():
+            self._waiting[token] = reply_kind().not_available()
+            token.add_done_callback(lambda done: self._waiting.pop(done, None))
         return token
+
+    def stop_waiting(self) -> None:
+        """The broker stops: nobody waits for other members any longer. No group changes by that."""
+        self._stopping = True
+        send(list(self._waiting.items()))
 
     # As a listener to topics: the groups follow them.
 

@@ -88,6 +88,11 @@ class Tables:
             self._ending.add(task)
             task.add_done_callback(self._ending.discard)
 
+    def stop_waiting(self) -> None:
+        """Those who wait for a table to catch up are told that it has not."""
+        for follower in self._followers.values():
+            follower.give_up()
+
     async def close(self) -> None:
         await asyncio.gather(*(follower.stop() for follower in self._followers.values()))
         await asyncio.gather(*self._ending)
@@ -150,6 +155,7 @@ class _Follower:
         self._error: str | None = None
         self._end_when_opened: Offset | None = partition.log.end_offset
         self._stopping = False
+        self._gave_up = False  # waiting
         self._wait: FetchWait | None = None
         self._waiting: list[tuple[Offset, asyncio.Future[None]]] = []
         self._task = asyncio.create_task(self._run(after))
@@ -175,15 +181,22 @@ class _Follower:
             reached = asyncio.get_running_loop().create_future()
             self._waiting.append((target, reached))
             try:
-                await asyncio.wait_for(reached, timeout_s)
+                await asyncio.wait_for(reached, 0 if self._gave_up else timeout_s)
             except TimeoutError:
                 self._waiting = [entry for entry in self._waiting if entry[1] is not reached]
                 why = f": {self._error}" if self._error else ""
+                when = "when the broker stopped" if self._gave_up else f"after {timeout_s:g} s"
                 raise TableBehind(
                     f"the table of {self._partition.name} is at offset {max(0, self.applied)}, not at "
-                    f"{max(0, target)} after {timeout_s:g} s{why}"
+                    f"{max(0, target)} {when}{why}"
                 ) from None
         return self.applied
+
+    def give_up(self) -> None:
+        self._gave_up = True
+        for _, waiting in self._waiting:
+            if not waiting.done():
+                waiting.set_exception(TimeoutError())
 
     async def stop(self) -> None:
         self._stopping = True

@@ -5,12 +5,16 @@ from typing import Any
 
 import click
 
-from tidelog.cli.cluster import START_HELP, broker_options, open_client, show, start_of
+from tidelog.cli.cluster import START_HELP, broker_options, open_client, pairs, show, start_of
 from tidelog.cli.output import Column, Fields, Shape, exact, text
 from tidelog.cli.topic import chosen_partitions, offsets_in_log
-from tidelog.client import LATEST, Client, GroupMember, Start
+from tidelog.client import LATEST, BrokerError, Client, GroupMember, Start
+from tidelog.client.admin import ConfigEntry
 from tidelog.errors import InvalidInput
 from tidelog.model import TopicPartition
+from tidelog.wire.error_codes import ErrorCode
+
+_CONFIG_SHAPE: Shape = [text("name", "config"), text("value"), text("source")]
 
 
 @click.group("group")
@@ -33,9 +37,10 @@ def list_(bootstrap: str, as_json: bool) -> None:
 
 @group.command("describe")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@click.option("--all-configs", is_flag=True, help="Also configs that are at their default.")
 @broker_options
-def describe(names: Sequence[str], bootstrap: str, as_json: bool) -> None:
-    """Show committed offsets, lag and members of groups."""
+def describe(names: Sequence[str], all_configs: bool, bootstrap: str, as_json: bool) -> None:
+    """Show committed offsets, lag, members and configs of groups."""
 
     def or_dash(field: str, title: str | None = None) -> Column:
         return exact(field, title)._replace(show=lambda fields: "-" if fields[field] is None else f"{fields[field]}")
@@ -53,14 +58,17 @@ def describe(names: Sequence[str], bootstrap: str, as_json: bool) -> None:
             text("client"),
             text("host"),
             text("member"),
-        ]
+        ],
+        "config": _CONFIG_SHAPE,
     }
     rows = show(shapes, as_json=as_json)
     with open_client(bootstrap) as client:
         for name in names:
             described = client.group(name)
             offsets = _offsets(client, name, described.members)
-            if described.state == "Dead" and not offsets:
+            configs = _configs(client, name)
+            own = [entry for entry in configs if not entry.is_default]
+            if described.state == "Dead" and not offsets and not own:
                 raise InvalidInput(f"no such group: {name!r}; see: tidelog group list")
             lags = [row["lag"] for row in offsets if row["lag"] is not None]
             members = f"{len(described.members)} member{'s' * (len(described.members) != 1)}"
@@ -70,7 +78,23 @@ def describe(names: Sequence[str], bootstrap: str, as_json: bool) -> None:
                 rows.row("group", {**fields, "members": len(described.members), "lag": sum(lags)})
             for row in offsets:
                 rows.row("offset", {"group": name, **row})
+            for entry in configs if all_configs or as_json else own:
+                rows.row("config", _config_fields(name, entry))
     rows.finish()
+
+
+def _configs(client: Client, name: str) -> list[ConfigEntry]:
+    """None from a broker that has no configs of groups."""
+    try:
+        return client.group_configs(name)
+    except BrokerError as error:
+        if error.kafka_code != ErrorCode.INVALID_REQUEST:
+            raise
+        return []
+
+
+def _config_fields(name: str, entry: ConfigEntry) -> dict[str, str | None]:
+    return {"group": name, "name": entry.name, "value": entry.value, "source": entry.source}
 
 
 def _offsets(client: Client, name: str, members: Sequence[GroupMember]) -> list[dict[str, Any]]:
@@ -127,6 +151,29 @@ def seek(
             was = before[partition].offset if partition in before else None
             fields = {"group": name, "topic": topic, "partition": partition.partition}
             rows.row("offset", {**fields, "before": was, "committed": offset})
+    rows.finish()
+
+
+@group.command("alter")
+@click.argument("name")
+@click.option("-s", "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a config; may be repeated.")
+@click.option("-u", "--unset", "unset", multiple=True, metavar="NAME", help="Back to its default; may be repeated.")
+@broker_options
+def alter(name: str, settings: Sequence[str], unset: Sequence[str], bootstrap: str, as_json: bool) -> None:
+    """Change the configs of a group, also of one that is still to come.
+
+    consumer.session.timeout.ms and consumer.heartbeat.interval.ms, for groups of the consumer protocol. Members learn
+    of it with their next heartbeat.
+    """
+    changes: dict[str, str | None] = {**pairs(settings, "--set"), **dict.fromkeys(unset)}
+    if not changes:
+        raise click.UsageError("Nothing to change: give --set NAME=VALUE or --unset NAME.")
+    with open_client(bootstrap) as client:
+        client.alter_group_configs(name, changes)
+        entries = {entry.name: entry for entry in client.group_configs(name)}
+    rows = show({"config": _CONFIG_SHAPE}, as_json=as_json)
+    for config in changes:
+        rows.row("config", _config_fields(name, entries[config]))
     rows.finish()
 
 

@@ -39,9 +39,10 @@ from tidelog.wire.generated.incremental_alter_configs import (
 )
 
 _BROKER_DEFAULT = -1
-_TOPIC = 2
+_TOPIC, _GROUP = 2, 32
+_KINDS = {_TOPIC: "topic", _GROUP: "group"}
 _SET, _DELETE = 0, 1
-_SOURCES = {1: "topic", 2: "broker", 3: "broker default", 4: "static", 5: "default"}
+_SOURCES = {1: "topic", 2: "broker", 3: "broker default", 4: "static", 5: "default", 8: "group"}
 HIGH_WATERMARK: Offset = -1
 
 
@@ -71,7 +72,8 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        return self.source != "topic"
+        """Nobody set it on the topic or the group itself."""
+        return self.source not in ("topic", "group")
 
 
 class ClusterInfo(NamedTuple):
@@ -180,15 +182,30 @@ class Admin:
     # --- configs --------------------------------------------------------------------------------------------------
 
     async def topic_configs(self, name: str) -> list[ConfigEntry]:
+        return await self._configs(_TOPIC, name)
+
+    async def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Set configs; None takes one back to its default."""
+        await self._alter_configs(_TOPIC, name, changes)
+
+    async def group_configs(self, name: str) -> list[ConfigEntry]:
+        """Also of a group that is not there yet."""
+        return await self._configs(_GROUP, name)
+
+    async def alter_group_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Set configs; None takes one back to its default."""
+        await self._alter_configs(_GROUP, name, changes)
+
+    async def _configs(self, kind: int, name: str) -> list[ConfigEntry]:
         request = DescribeConfigsRequest(
-            resources=[DescribeConfigsResource(resource_type=_TOPIC, resource_name=name, configuration_keys=None)]
+            resources=[DescribeConfigsResource(resource_type=kind, resource_name=name, configuration_keys=None)]
         )
 
         async def attempt() -> list[ConfigEntry]:
             response: DescribeConfigsResponse = await self._cluster.request("DescribeConfigs", request)
             entries = []
             for result in response.results:
-                check(result.error_code, f"reading the configs of topic {name!r}", result.error_message)
+                check(result.error_code, f"reading the configs of {_KINDS[kind]} {name!r}", result.error_message)
                 for row in result.configs:
                     source = _SOURCES.get(row.config_source, "unknown")
                     entries.append(ConfigEntry(row.name, row.value, source, row.read_only, row.is_sensitive))
@@ -196,13 +213,12 @@ class Admin:
 
         return await self._cluster.retrying(attempt)
 
-    async def alter_topic_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
-        """Set configs; None takes one back to its default."""
+    async def _alter_configs(self, kind: int, name: str, changes: Mapping[str, str | None]) -> None:
         configs = [
             AlterableConfig(name=key, config_operation=_DELETE if value is None else _SET, value=value)
             for key, value in changes.items()
         ]
-        resource = AlterConfigsResource(resource_type=_TOPIC, resource_name=name, configs=configs)
+        resource = AlterConfigsResource(resource_type=kind, resource_name=name, configs=configs)
         request = IncrementalAlterConfigsRequest(resources=[resource])
 
         async def attempt() -> None:
@@ -210,7 +226,7 @@ class Admin:
                 "IncrementalAlterConfigs", request, node=self._controller()
             )
             for row in response.responses:
-                check(row.error_code, f"changing the configs of topic {name!r}", row.error_message)
+                check(row.error_code, f"changing the configs of {_KINDS[kind]} {name!r}", row.error_message)
 
         await self._cluster.retrying(attempt)
 

@@ -603,6 +603,14 @@ class Client:
         """Set configs; None takes one back to its default."""
         self._thread.run(self._client.admin.alter_topic_configs(name, changes))
 
+    def group_configs(self, name: str) -> list[ConfigEntry]:
+        """Also of a group that is not there yet."""
+        return self._thread.run(self._client.admin.group_configs(name))
+
+    def alter_group_configs(self, name: str, changes: Mapping[str, str | None]) -> None:
+        """Set configs; None takes one back to its default."""
+        self._thread.run(self._client.admin.alter_group_configs(name, changes))
+
     def offsets(
         self, timestamps: Mapping[TopicPartition, TimestampMs], *, read_committed: bool = False
     ) -> dict[TopicPartition, OffsetAtTime]:

@@ -6,10 +6,11 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from tidelog.client.cluster import Cluster
 from tidelog.client.content import Content, as_bytes
-from tidelog.client.errors import check
+from tidelog.client.errors import BrokerError, check
 from tidelog.client.partitioner import partition_of_key
 from tidelog.errors import InvalidInput
 from tidelog.model import Offset, TimestampMs, TopicPartition
+from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.table_describe import TableDescribeRequest, TableDescribeResponse
 from tidelog.wire.generated.table_get import (
     TableGetKey,
@@ -138,7 +139,12 @@ def _take(
     topic: str, result: TableGetPartitionResult, keys: list[bytes], numbers: list[int], found: dict[int, TableValue]
 ) -> None:
     index = result.partition_index
-    check(result.error_code, f"looking up a key in {topic}-{index}", result.error_message)
+    try:
+        check(result.error_code, f"looking up a key in {topic}-{index}", result.error_message)
+    except BrokerError as error:
+        if error.kafka_code == ErrorCode.REQUEST_TIMED_OUT:
+            error.retriable = False  # type: ignore[misc]  # the broker has waited as long as it was to
+        raise
     for number, row in zip(numbers, result.rows, strict=True):
         is_there = row.offset >= 0
         found[number] = TableValue(

@@ -1,4 +1,4 @@
 """Everything that is not records: rows behind one `MetadataStore`.
 
-`rows` says what is kept, `store` how it is asked.
+`rows` says what is kept, `store` how it is asked, `snapshot` looks at it from outside of a broker.
 """

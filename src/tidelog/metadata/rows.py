@@ -30,7 +30,7 @@ class TopicRow:
 
 @dataclass(frozen=True, slots=True)
 class ConfigRow:
-    """A config that somebody set; defaults have no rows. `kind` is "topic", "broker", "group" or "client-metrics"."""
+    """A config that somebody set; defaults have no rows. `kind` is "topic", "broker" or "group"."""
 
     KEY: ClassVar[tuple[str, ...]] = ("kind", "resource", "name")
 

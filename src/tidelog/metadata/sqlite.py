@@ -1,8 +1,8 @@
 """`SqliteStore`: the metadata of a single node in one SQLite file. docs/formats/metadata.md describes the file.
 
 One thread owns the connection. Callers put what they want into a queue and await; the thread takes everything that
-waits, writes it in one transaction with a savepoint per caller, commits, and answers all of them with one call into
-the event loop. A commit is on the disk when it returns (WAL, synchronous=FULL).
+waits, writes it in one transaction (if that fails, in one for each caller), and answers all of them with one call
+into the event loop. A commit is on the disk when it returns (WAL, synchronous=FULL).
 
 Tables come from the row dataclasses: what `rows.py` says is what is stored. Fields are only ever added, so the number
 of columns is the version of the schema: an older file gets the missing columns, a newer one is refused.
@@ -26,6 +26,7 @@ from tidelog.metadata.store import Change, Put, R
 if TYPE_CHECKING:  # it takes some milliseconds, which the thread spends while the rest of the broker starts
     import sqlite3
 
+METADATA_FILE = "metadata.sqlite"  # in the data directory
 _MOST_CALLERS_PER_COMMIT = 1024
 _LOCK_TIMEOUT_S = 1.0
 _PAGE_BYTES = 4096
@@ -66,8 +67,9 @@ _Outcome: TypeAlias = tuple["asyncio.Future[Any]", Any, Exception | None]  # who
 class SqliteStore:
     """Belongs to the event loop that opened it."""
 
-    def __init__(self, path: str, max_bytes: int | None) -> None:
-        self.path = path
+    def __init__(self, path: str, max_bytes: int | None, shown_as: str | None = None) -> None:
+        self._file = path
+        self.path = shown_as or path  # as errors call it
         self.commits = 0  # transactions that reached the disk
         self._max_bytes = max_bytes
         self._loop = asyncio.get_running_loop()
@@ -78,10 +80,10 @@ class SqliteStore:
         self._thread = threading.Thread(target=self._run, name="metadata", daemon=True)
 
     @classmethod
-    async def open(cls, path: str, *, max_bytes: int | None = None) -> "SqliteStore":
+    async def open(cls, path: str, *, max_bytes: int | None = None, shown_as: str | None = None) -> "SqliteStore":
         """The store in this file, created if it is missing; its directory must exist. A write that would make the
-        file larger than `max_bytes` fails as on a full disk."""
-        store = cls(path, max_bytes)
+        file larger than `max_bytes` fails as on a full disk. Errors speak of `shown_as`, where the file is a copy."""
+        store = cls(path, max_bytes, shown_as)
         store._thread.start()
         await store._opened
         return store
@@ -113,7 +115,7 @@ class SqliteStore:
 
     def _run(self) -> None:
         try:
-            self._connection = _connect(self.path, self._max_bytes)
+            self._connection = _connect(self._file, self._max_bytes, self.path)
         except Exception as error:
             self._settle([(self._opened, None, _explained(error, self.path, "open"))])
             return
@@ -151,14 +153,16 @@ class SqliteStore:
         return not any(isinstance(request, _Close) for request in requests)
 
     def _commit(self, writes: list[_Write]) -> list[_Outcome]:
-        """All writes in one transaction. If that is not to be had (the disk is full, say) each in one of its own, so
-        that nobody fails for what another wanted."""
+        """All writes in one transaction. If that is not to be had (the disk is full, or one of them is wrong) each in
+        one of its own, so that nobody fails for what another wanted."""
         if not writes:
             return []
         run = self._connection.execute
         try:
             run("BEGIN IMMEDIATE")
-            outcomes: list[_Outcome] = [(write.answer, None, self._apply(write.changes)) for write in writes]
+            for write in writes:
+                for change in write.changes:
+                    run(*_statement(change))
             run("COMMIT")
         except Exception as error:
             self._roll_back()
@@ -166,23 +170,7 @@ class SqliteStore:
                 return [(writes[0].answer, None, _explained(error, self.path, "write"))]
             return [outcome for write in writes for outcome in self._commit([write])]
         self.commits += 1
-        return outcomes
-
-    def _apply(self, changes: Sequence[Change]) -> Exception | None:
-        """One caller's changes, or none of them and why. Raises if the whole transaction is lost."""
-        run = self._connection.execute
-        run("SAVEPOINT caller")
-        try:
-            for change in changes:
-                run(*_statement(change))
-        except Exception as error:
-            if not self._connection.in_transaction:
-                raise
-            run("ROLLBACK TO caller")
-            run("RELEASE caller")
-            return _explained(error, self.path, "write")
-        run("RELEASE caller")
-        return None
+        return [(write.answer, None, None) for write in writes]
 
     def _roll_back(self) -> None:
         import sqlite3
@@ -321,7 +309,7 @@ _LAYOUTS: dict[type[Row], _Layout] = {row: _layout(row) for row in TABLES}
 # Opening
 
 
-def _connect(path: str, max_bytes: int | None) -> "sqlite3.Connection":
+def _connect(path: str, max_bytes: int | None, shown_as: str) -> "sqlite3.Connection":
     import sqlite3
 
     new = not os.path.exists(path)
@@ -332,13 +320,13 @@ def _connect(path: str, max_bytes: int | None) -> "sqlite3.Connection":
         run(f"PRAGMA page_size={_PAGE_BYTES}")
         (mode,) = run("PRAGMA journal_mode=WAL").fetchone()
         if mode != "wal":
-            raise StorageUnavailable(f"cannot write ahead in {path}: the file system allows only {mode!r}")
+            raise StorageUnavailable(f"cannot write ahead in {shown_as}: the file system allows only {mode!r}")
         run("PRAGMA synchronous=FULL")
         run(f"PRAGMA journal_size_limit={_WAL_KEPT_BYTES}")
         if max_bytes is not None:
             run(f"PRAGMA max_page_count={max(1, max_bytes // _PAGE_BYTES)}")
         run("BEGIN IMMEDIATE")  # also takes the lock, so that a second process fails here
-        _migrate(connection, path)
+        _migrate(connection, shown_as)
         run("COMMIT")
     except BaseException:
         connection.close()

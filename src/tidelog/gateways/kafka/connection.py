@@ -5,6 +5,9 @@ replies leave in the order of the requests, as many as are ready with one write.
 size, the requests that are not answered yet, the replies that the client does not read. At a bound no further request
 is handled, also none that is here already, and the connection is not read until the client has caught up. All
 connections together have a bound, too.
+
+A request that fails for a reason nobody foresaw, which is a bug of ours, is answered with an error in its API's own
+fields (`error_replies`), and the connection lives on. What is not a request, or cannot be answered, ends it.
 """
 
 import asyncio
@@ -17,10 +20,12 @@ from tidelog.errors import TidelogError
 from tidelog.wire.envelope import Chunks, RequestHeader, decode_request_body, decode_request_header, encode_response
 from tidelog.wire.framing import FrameReader
 from tidelog.wire.primitives import Buffer, RecordSource, Struct
-from tidelog.wire.protocol_errors import FrameTooLarge, ProtocolError
+from tidelog.wire.protocol_errors import FrameTooLarge, ProtocolError, RemoteProtocolError
 
 Reply: TypeAlias = Struct | None
 Handler: TypeAlias = Callable[["Request", Any], Reply | Awaitable[Reply]]
+
+UNKNOWN_SERVER_ERROR = -1
 
 
 class StoredChunk(Protocol):
@@ -100,7 +105,10 @@ class Owner(Protocol):
         """False: there is no room for another one."""
 
     def closed(self, connection: "Connection") -> None: ...
-    def failed(self, connection: "Connection", request: RequestHeader | None, error: Exception) -> None: ...
+    def failed(
+        self, connection: "Connection", request: RequestHeader | None, error: Exception, *, answered: bool
+    ) -> None:
+        """`answered`: the client learns of it; else the connection is closed."""
 
 
 class Connection(asyncio.BufferedProtocol):
@@ -225,21 +233,49 @@ class Connection(asyncio.BufferedProtocol):
             if reply is None or isinstance(reply, Struct):
                 self._answer(pending, header, reply)
             else:
-                task = asyncio.ensure_future(self._wait(pending, header, reply))
+                task = asyncio.ensure_future(self._wait(pending, header, frame, reply))
                 self._tasks.add(task)
                 task.add_done_callback(self._tasks.discard)
         except Refusal as refusal:
             pending.chunks = refusal.encoded(cast("RequestHeader", header))
         except Exception as error:
-            self._fail(header, error)
+            self._answer_failure(pending, header, frame, error)
 
-    async def _wait(self, pending: Pending, header: RequestHeader, reply: Awaitable[Reply]) -> None:
+    async def _wait(
+        self, pending: Pending, header: RequestHeader, frame: memoryview, reply: Awaitable[Reply]
+    ) -> None:
         try:
             self._answer(pending, header, await reply)
         except Exception as error:
+            self._answer_failure(pending, header, frame, error)
+        self._flush_soon()
+
+    def _answer_failure(
+        self, pending: Pending, header: RequestHeader | None, frame: memoryview, error: Exception
+    ) -> None:
+        """With the error in the API's own fields, if the request could be read and there is a place for it."""
+        if isinstance(error, RemoteProtocolError | ConnectionError):
             self._fail(header, error)
             return
-        self._flush_soon()
+        from tidelog.gateways.kafka.error_replies import error_reply
+
+        code, message = UNKNOWN_SERVER_ERROR, "the broker failed at this request; its log says why"
+        if isinstance(error, TidelogError) and not isinstance(error, ProtocolError):
+            code, message = error.kafka_code or UNKNOWN_SERVER_ERROR, str(error)
+        try:
+            header = header or decode_request_header(
+                frame
+            )  # one that was answered as a repeat of another was not read
+            chunks = error_reply(header, frame, code, message)
+        except Exception as another:
+            another.__context__ = error  # both are in the log
+            self._fail(header, another)
+            return
+        if chunks is None:
+            self._fail(header, error)
+            return
+        self._owner.failed(self, header, error, answered=True)
+        self._encoded(pending, chunks, sum(map(len, chunks)))
 
     def _answer(self, pending: Pending, header: RequestHeader, reply: Reply) -> None:
         if reply is None:
@@ -333,7 +369,7 @@ class Connection(asyncio.BufferedProtocol):
         """What cannot be answered ends the connection, as Kafka does."""
         self._closing = True
         self._frames.clear()
-        self._owner.failed(self, header, error)
+        self._owner.failed(self, header, error, answered=False)
         self.abort()
 
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import structlog
 
-from tidelog.errors import StorageError
+from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Connection, Handler, Limits, Refusal
 from tidelog.wire.apis import APIS, Api
 from tidelog.wire.envelope import RequestHeader
-from tidelog.wire.protocol_errors import UnsupportedVersion
+from tidelog.wire.protocol_errors import LocalProtocolError, UnsupportedVersion
 
 API_VERSIONS = 18
 UNSUPPORTED_VERSION = 35
@@ -154,12 +154,15 @@ class KafkaServer:
         if not self._by_address[connection.peer]:
             del self._by_address[connection.peer]
 
-    def failed(self, connection: Connection, request: RequestHeader | None, error: Exception) -> None:
+    def failed(
+        self, connection: Connection, request: RequestHeader | None, error: Exception, *, answered: bool
+    ) -> None:
         what = f"{request.api.name} v{request.api_version}" if request is not None else None
         if isinstance(error, ConnectionError):
             log.debug("a client hung up while it was being answered", peer=connection.peer)
-        elif isinstance(error, UnsupportedVersion | StorageError) or hasattr(error, "kafka_code"):
-            log.warning("connection closed", peer=connection.peer, request=what, reason=str(error))
+        elif isinstance(error, TidelogError) and not isinstance(error, LocalProtocolError):
+            happened = "request answered with an error" if answered else "connection closed"
+            log.warning(happened, peer=connection.peer, request=what, reason=str(error))
         else:
             log.error("request failed", peer=connection.peer, request=what, exc_info=error)
 

@@ -8,7 +8,7 @@ any marker that could be stale. The prose is in docs/formats/local-log.md.
 
 import json
 import sys
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from tidelog.model import Offset, TimestampMs
@@ -52,7 +52,8 @@ class Checkpoint:
         return next((count for base, count in self.aborted if base == segment), 0)
 
     def encode(self) -> bytes:
-        line = json.dumps({"version": _VERSION, **asdict(self)}, separators=(",", ":")).encode()
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        line = json.dumps({"version": _VERSION, **values}, separators=(",", ":")).encode()
         return line + b"\n%08x\n" % crc32c(line)
 
 

@@ -7,13 +7,19 @@ Appends that arrive while a sync is under way wait together for the next one.
 """
 
 import asyncio
+import threading
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
+from queue import SimpleQueue
+from typing import Any, TypeAlias
 
 from tidelog.errors import StorageError
 from tidelog.model import Offset
 from tidelog.storage.local.files import Files
 from tidelog.storage.local.flush import FlushJob, finish_together
 from tidelog.storage.local.log import LocalLog
+
+Round: TypeAlias = list[tuple[LocalLog, FlushJob]]
 
 
 class InlineCommit:
@@ -32,6 +38,41 @@ class InlineCommit:
         """Without a clock of its own, as early as it may be asked."""
 
 
+class Promise:
+    """That everything before `offset` is durable. Lighter than a future of the loop: whoever waits is called in the
+    turn in which the sync ends, and there is one of these for each durable append."""
+
+    __slots__ = ("_call", "_error", "_settled", "offset")
+
+    def __init__(self, offset: Offset) -> None:
+        self.offset = offset
+        self._call: Callable[[Exception | None], None] | None = None
+        self._error: Exception | None = None
+        self._settled = False
+
+    def settle(self, error: Exception | None) -> None:
+        self._settled = True
+        self._error = error
+        if self._call is not None:
+            self._call(error)
+
+    def when_done(self, call: Callable[[Exception | None], None]) -> None:
+        """One caller; `call` must not raise."""
+        assert self._call is None, "somebody waits already"
+        if self._settled:
+            asyncio.get_running_loop().call_soon(call, self._error)
+        else:
+            self._call = call
+
+    def __await__(self) -> Generator[Any, None, None]:
+        if not self._settled:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self.when_done(lambda _: None if future.done() else future.set_result(None))
+            yield from future
+        if self._error is not None:
+            raise self._error
+
+
 class GroupCommit:
     """Lives in the running event loop; `close` it before the loop ends.
 
@@ -40,24 +81,28 @@ class GroupCommit:
 
     def __init__(self, files: Files, directory: str, threads: int) -> None:
         self._loop = asyncio.get_running_loop()
-        self._executor = ThreadPoolExecutor(threads + 1, thread_name_prefix="tidelog-flush")
+        self._executor = ThreadPoolExecutor(threads, thread_name_prefix="tidelog-sync")
         self._way = SyncWay(files, directory, self._executor, threads)
-        self._waiting: dict[LocalLog, list[tuple[Offset, asyncio.Future[None]]]] = {}
+        # One thread that takes rounds from a queue: less to do for each than with an executor and its futures.
+        self._rounds: SimpleQueue[Round | threading.Event | None] = SimpleQueue()
+        self._thread = threading.Thread(target=self._work, name="tidelog-flush", daemon=True)
+        self._thread.start()
+        self._waiting: dict[LocalLog, list[Promise]] = {}
         self._wanted: dict[LocalLog, None] = {}
         self._timers: dict[LocalLog, asyncio.TimerHandle] = {}
         self._scheduled: asyncio.Handle | None = None
         self._running = False
         self._idle: asyncio.Future[None] | None = None
 
-    def wait(self, log: LocalLog, offset: Offset) -> asyncio.Future[None]:
-        future = self._loop.create_future()
+    def wait(self, log: LocalLog, offset: Offset) -> Promise:
+        promise = Promise(offset)
         waiting = self._waiting.get(log)
         if waiting is None:
-            self._waiting[log] = [(offset, future)]
+            self._waiting[log] = [promise]
         else:
-            waiting.append((offset, future))
+            waiting.append(promise)
         self.soon(log)
-        return future
+        return promise
 
     def soon(self, log: LocalLog) -> None:
         self._wanted[log] = None
@@ -83,6 +128,8 @@ class GroupCommit:
         while self._running or self._scheduled is not None:
             self._idle = self._loop.create_future()
             await self._idle
+        self._rounds.put(None)
+        self._thread.join()
         self._executor.shutdown()
 
     def _timer(self, log: LocalLog) -> None:
@@ -92,7 +139,7 @@ class GroupCommit:
     def _round(self) -> None:
         self._scheduled = None
         logs, self._wanted = self._wanted, {}
-        jobs: list[tuple[LocalLog, FlushJob]] = []
+        jobs: Round = []
         for log in logs:
             try:
                 job = log.begin_flush()
@@ -107,12 +154,26 @@ class GroupCommit:
             self._rest()
             return
         self._running = True
-        running = self._executor.submit(self._way.run, [job for _, job in jobs])
         for _, job in jobs:
-            job.running = running
-        running.add_done_callback(lambda _: self._loop.call_soon_threadsafe(self._done, jobs))
+            job.wait = self.wait_for_rounds
+        self._rounds.put(jobs)
 
-    def _done(self, jobs: list[tuple[LocalLog, FlushJob]]) -> None:
+    def _work(self) -> None:
+        """In the thread: one round after another."""
+        while (round_ := self._rounds.get()) is not None:
+            if isinstance(round_, threading.Event):
+                round_.set()
+            else:
+                self._way.run([job for _, job in round_])
+                self._loop.call_soon_threadsafe(self._done, round_)
+
+    def wait_for_rounds(self) -> None:
+        """Block until the rounds that have begun are done; from any thread, before `close`."""
+        reached = threading.Event()
+        self._rounds.put(reached)
+        reached.wait()
+
+    def _done(self, jobs: Round) -> None:
         self._running = False
         for log, job in jobs:
             log.end_flush(job)
@@ -133,15 +194,13 @@ class GroupCommit:
         if waiting is None:
             return
         later = []
-        for offset, future in waiting:
-            if future.done():  # its caller gave up
-                continue
-            if offset <= log.durable_offset:
-                future.set_result(None)
+        for promise in waiting:
+            if promise.offset <= log.durable_offset:
+                promise.settle(None)
             elif error is not None:
-                future.set_exception(error)
+                promise.settle(error)
             else:
-                later.append((offset, future))
+                later.append(promise)
         if later:
             self._waiting[log] = later
             self._wanted[log] = None

@@ -4,7 +4,7 @@ The log's owner makes a `FlushJob` (`LocalLog.begin_flush`), some thread runs it
 (`LocalLog.end_flush`). A job only calls the file system; it never touches the log's state.
 """
 
-from concurrent.futures import Future
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -35,8 +35,8 @@ class FlushJob:
     rewrite: list[Range]
     """To be written again first: after a failed sync the system may have dropped the pages and forgotten it."""
     error: StorageError | None = None
-    running: Future[None] | None = None
-    """Where it runs, if that is another thread."""
+    wait: Callable[[], None] | None = None
+    """Blocks until it has run, if that is in another thread."""
 
     def run(self, files: Files) -> None:
         """Carry the job out; what fails is kept in `error`."""

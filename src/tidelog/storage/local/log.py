@@ -7,7 +7,6 @@ separate step (`begin_flush` .. `end_flush`) that the commit (`commit.py`) runs 
 
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterable, Sequence
-from concurrent.futures import Future, wait
 from typing import Any, NamedTuple, Protocol
 
 from tidelog.errors import (
@@ -49,11 +48,10 @@ CHECKPOINT_EVERY_BYTES = 32 << 20
 
 
 class Waiter(Protocol):
-    """A future of the commit: done when what it waits for is durable."""
+    """A promise of the commit: kept when what it waits for is durable."""
 
     def __await__(self) -> Generator[Any, None, None]: ...
-    def exception(self) -> BaseException | None: ...
-    def add_done_callback(self, call: Callable[[Any], None]) -> None: ...
+    def when_done(self, call: Callable[[Exception | None], None]) -> None: ...
 
 
 class Commit(Protocol):
@@ -106,7 +104,7 @@ class LocalAppend:
 
     def when_done(self, call: Callable[[Exception | None], None]) -> None:
         assert self._waiter is not None, "there is nothing to wait for"
-        self._waiter.add_done_callback(lambda waiter: call(waiter.exception()))
+        self._waiter.when_done(call)
 
 
 class SegmentRange:
@@ -754,16 +752,11 @@ class LocalLog:
             self._pool.forget(segment)
         self._tail.clear()
 
-    @property
-    def running_flush(self) -> "Future[None] | None":
-        """A flush that may still write to the directory, from another thread."""
-        return None if self._flush is None else self._flush.running
-
     def _finish_flush(self) -> None:
         """Wait for a flush under way, so that nothing else writes to this directory."""
         if self._flush is not None:
-            if self._flush.running is not None:
-                wait([self._flush.running])
+            if self._flush.wait is not None:
+                self._flush.wait()
             self.end_flush(self._flush)
 
     def _checkpoint_now(self) -> Checkpoint:

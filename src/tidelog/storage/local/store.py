@@ -10,7 +10,7 @@ import os
 import resource
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 
 import structlog
 
@@ -67,7 +67,6 @@ class LocalStore:
         self._logs: dict[TopicPartition, LocalLog] = {}
         self._new: list[TopicPartition] = []
         self._making = asyncio.Lock()
-        self._flushing: dict[str, list[Future[None]]] = {}  # of topics that are deleted
         self._maker, self._remover = (
             None if inline else ThreadPoolExecutor(1, thread_name_prefix=f"tidelog-{work}")
             for work in ("make", "remove")
@@ -107,14 +106,11 @@ class LocalStore:
         async with self._making:
             new, self._new = self._new, []
             if new:  # else whoever was here before has made ours along with theirs
-                flushing = [flush for name in {name.topic for name in new} for flush in self._flushing.pop(name, ())]
-                loop = asyncio.get_running_loop()
-                await loop.run_in_executor(self._maker, self._make_after, flushing, new, now_ms)
+                await asyncio.get_running_loop().run_in_executor(self._maker, self._make, new, now_ms)
 
-    def _make_after(
-        self, flushing: list[Future[None]], partitions: list[TopicPartition], now_ms: TimestampMs
-    ) -> None:
-        wait(flushing)  # of an earlier topic of this name: it must not write into the new one's directories
+    def _make(self, partitions: list[TopicPartition], now_ms: TimestampMs) -> None:
+        if self._group is not None:  # what is flushed of an earlier topic of this name must not end up in the new one
+            self._group.wait_for_rounds()
         self.make_now(partitions, now_ms)
 
     def make_now(self, partitions: Iterable[TopicPartition], now_ms: TimestampMs) -> None:
@@ -143,20 +139,15 @@ class LocalStore:
         """Remove its partitions and their data: gone at once for whoever opens the topic anew, from the disk soon.
         After a crash it is gone or still whole."""
         directory, gone = f"{self._root}/{topic}", f"{self._root}/{_DELETED}{os.urandom(8).hex()}"
-        flushing = []
         try:
             for entry in self._files.list(directory):
                 if entry.name.isdecimal():
                     log = self._logs.pop(TopicPartition(topic, int(entry.name)), None)
                     if log is not None:
-                        if log.running_flush is not None:
-                            flushing.append(log.running_flush)
                         self._let_go(log)
             self._files.rename(directory, gone)
         except OSError as error:
             raise storage_error(error, f"delete {topic}") from error
-        self._flushing = {name: still for name, flushes in self._flushing.items() if (still := _not_done(flushes))}
-        self._flushing[topic] = [*self._flushing.get(topic, ()), *flushing]
         self._remove(gone)
 
     def _remove(self, path: str) -> None:
@@ -219,11 +210,11 @@ class LocalStore:
 
     async def close(self) -> dict[TopicPartition, TidelogError]:
         """Make everything durable and let go. What failed, by partition."""
-        if self._group is not None:
-            await self._group.close()
         for executor in (self._maker, self._remover):
             if executor is not None:
                 executor.shutdown(cancel_futures=True)  # what is left is removed at the next start
+        if self._group is not None:
+            await self._group.close()
         return self.close_now()
 
     def close_now(self) -> dict[TopicPartition, TidelogError]:
@@ -270,10 +261,6 @@ class LocalStore:
                 entries = self._files.list(path)
                 found += [f"{path}/{entry.name}" for entry in entries if entry.name.endswith(_PARTITION_DELETED)]
         return found
-
-
-def _not_done(flushes: list[Future[None]]) -> list[Future[None]]:
-    return [flush for flush in flushes if not flush.done()]
 
 
 def _affordable(open_segments: int) -> int:

@@ -1,8 +1,8 @@
 """AlterConfigs (33), v0 to v2: the configs of a resource, all of them: what is not named goes back to its default."""
 
 from tidelog.broker.configs import Edit, Replace
-from tidelog.errors import InvalidInput, TidelogError
-from tidelog.gateways.kafka.api.describe_configs import BROKER, TOPIC
+from tidelog.errors import TidelogError
+from tidelog.gateways.kafka.api.describe_configs import BROKER, GROUP, TOPIC, refused
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of, code_of
 from tidelog.wire.generated.alter_configs import (
@@ -33,8 +33,10 @@ async def altered(
             await broker.topics.alter_configs(name, edit, validate_only=validate_only)
         elif kind == BROKER:
             await broker.config.alter(broker.metadata, name, edit, validate_only=validate_only)
+        elif kind == GROUP:
+            await broker.groups.configs.alter(name, edit, validate_only=validate_only)
         else:
-            raise InvalidInput(f"configs of resource type {kind} are not supported; topics (2) and brokers (4) are")
+            raise refused(kind)
     except TidelogError as error:
         return code_of(error), str(error)
     return 0, None

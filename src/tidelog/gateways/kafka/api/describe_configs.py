@@ -1,4 +1,5 @@
-"""DescribeConfigs (32), v1 to v4: what is in force for topics and brokers, and where it comes from."""
+"""DescribeConfigs (32), v1 to v4: what is in force for topics, brokers and groups, and where it comes
+from. Client metrics are refused: no API here takes them, so that a subscription would not be what it says."""
 
 from tidelog.broker.configs import ConfigEntry
 from tidelog.errors import InvalidInput, TidelogError
@@ -13,7 +14,7 @@ from tidelog.wire.generated.describe_configs import (
     DescribeConfigsSynonym,
 )
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 
 
 def handle(request: Request, message: DescribeConfigsRequest) -> DescribeConfigsResponse:
@@ -38,8 +39,20 @@ def _entries(request: Request, resource: DescribeConfigsResource) -> list[Config
         return broker.topics.describe(resource.resource_name, names)
     if resource.resource_type == BROKER:
         return broker.config.describe(resource.resource_name, names)
-    raise InvalidInput(
-        f"configs of resource type {resource.resource_type} are not supported; topics (2), brokers (4) are"
+    if resource.resource_type == GROUP:
+        return broker.groups.configs.describe(resource.resource_name, names)
+    raise refused(resource.resource_type)
+
+
+def refused(kind: int) -> InvalidInput:
+    """What is to be said of configs of other resources."""
+    if kind == CLIENT_METRICS:
+        return InvalidInput(
+            "there are no client metrics here: this broker takes no telemetry from clients (PushTelemetry), so a "
+            "subscription would have no effect; read the metrics at the clients themselves"
+        )
+    return InvalidInput(
+        f"configs of resource type {kind} are not supported; topics (2), brokers (4) and groups (32) are"
     )
 
 

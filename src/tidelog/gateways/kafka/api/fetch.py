@@ -1,10 +1,10 @@
 """Fetch (1), v4 to v18: read batches, waiting for them if asked to. Topic ids replace names from v13.
 
 A fetch is answered when its partitions hold `min_bytes` together, or after `max_wait_ms`, or at once when a partition
-has an error. Whole batches come back, from the one that holds the offset asked for; the first batch of the first
-partition with data comes whole however large it is, so that a consumer can always go on. Sessions (KIP-227) let a
-consumer name its partitions once: `fetch_sessions`. With read_committed a fetch ends at the last stable offset and
-tells which transactions were aborted; it waits for transactions to end, not for their records.
+has an error or the broker stops. Whole batches come back, from the one that holds the offset asked for; the first
+batch of the first partition with data comes whole however large it is, so that a consumer can always go on. Sessions
+(KIP-227) let a consumer name its partitions once: `fetch_sessions`. With read_committed a fetch ends at the last
+stable offset and tells which transactions were aborted; it waits for transactions to end, not for their records.
 """
 
 import asyncio
@@ -97,6 +97,7 @@ async def _later(broker: Broker, session: FetchSession, message: FetchRequest, r
     deadline = loop.time() + min(message.max_wait_ms, MAX_WAIT_MS) / 1000
     targets = session.targets()
     partitions = [partition for target in targets if (partition := broker.find(target.topic, target.index))]
+    broker.fetches.add(wait)
     for partition in partitions:
         partition.add_wait(wait)
     try:
@@ -105,11 +106,12 @@ async def _later(broker: Broker, session: FetchSession, message: FetchRequest, r
             found, size, failed = _read(broker, session, message, room)
             missing = min(message.min_bytes, room) - size
             left = deadline - loop.time()
-            if missing <= 0 or failed or left <= 0:
+            if missing <= 0 or failed or left <= 0 or broker.is_stopping:
                 return _response(session, found)
             wait.need(missing)
             await asyncio.wait([wait.future], timeout=left)
     finally:
+        broker.fetches.discard(wait)
         for partition in partitions:
             partition.remove_wait(wait)
 

@@ -1,6 +1,7 @@
-"""ListConfigResources (74), v0 to v1: what has configs. v0 asks for client metrics, of which there are none."""
+"""ListConfigResources (74), v0 to v1: what has configs: topics, brokers, and the groups that have some set.
+v0 asks for client metrics, of which there are none."""
 
-from tidelog.gateways.kafka.api.describe_configs import BROKER, TOPIC
+from tidelog.gateways.kafka.api.describe_configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of
 from tidelog.wire.error_codes import ErrorCode
@@ -10,7 +11,6 @@ from tidelog.wire.generated.list_config_resources import (
     ListConfigResourcesResponse,
 )
 
-CLIENT_METRICS, GROUP, BROKER_LOGGER = 16, 32, 8
 KNOWN = {TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP}
 
 
@@ -26,4 +26,6 @@ def handle(request: Request, message: ListConfigResourcesRequest) -> ListConfigR
         resources += [ConfigResource(topic.name, TOPIC) for topic in broker.topics]
     if BROKER in wanted:
         resources.append(ConfigResource(str(broker.node_id), BROKER))
+    if GROUP in wanted:
+        resources += [ConfigResource(group, GROUP) for group in broker.groups.configs.groups()]
     return ListConfigResourcesResponse(config_resources=resources)
