@@ -167,10 +167,10 @@ class Connection(asyncio.BufferedProtocol):
             self._fail(None, error)
             return
         if frames and not self._closing:
-            self.last_active = self._loop.time()
             self._frames += frames
             self._handle()
-        self._account()
+        else:
+            self._account()
 
     def eof_received(self) -> bool:
         """Replies to what was asked are still sent."""
@@ -306,8 +306,9 @@ class Connection(asyncio.BufferedProtocol):
         if transport is None or transport.is_closing():
             return
         try:
-            while not self._paused_by_writes and self._write_some(transport):
-                pass
+            pending = self._pending
+            while pending and pending[0].chunks is not None and not self._paused_by_writes:
+                self._write_some(transport)
         except (TidelogError, OSError) as error:  # the reply's first bytes may be out: it cannot be taken back
             self._fail(None, error)
             return
@@ -319,8 +320,8 @@ class Connection(asyncio.BufferedProtocol):
         if self._closing and self.is_idle:
             transport.close()
 
-    def _write_some(self, transport: asyncio.Transport) -> bool:
-        """As many replies as go well into one write; whether there were any."""
+    def _write_some(self, transport: asyncio.Transport) -> None:
+        """As many replies as go well into one write."""
         out: list[Buffer] = []
         pending, most, size = self._pending, self._owner.limits.write_buffer_bytes, 0
         while pending and size < most and (chunks := pending[0].chunks) is not None:
@@ -335,7 +336,6 @@ class Connection(asyncio.BufferedProtocol):
                     out.append(chunk)
         if out:
             transport.writelines(out)
-        return size > 0
 
     def _has_room(self) -> bool:
         limits = self._owner.limits
