@@ -104,6 +104,12 @@ def timed(work: Callable[[], Any]) -> Taken:
     return Taken(time.perf_counter() - began, cpu_seconds() - cpu)
 
 
+def written_out() -> None:
+    """So that no run has to wait for what those before it wrote: with some gigabytes unwritten, the kernel holds up
+    whoever writes, and each write takes the broker several times the CPU."""
+    os.sync()
+
+
 def cpu_seconds() -> float:
     """Of this process and all that it started, as far as they still run."""
     rows: dict[int, tuple[int, float]] = {}
@@ -216,6 +222,7 @@ class Bench:
             with connect(self.broker.bootstrap) as client:
                 client.create_topic(topic, partitions=PARTITIONS)
             writer = rows.write.format(form).mode("append").options(**self.options(topic=topic, **more))
+            written_out()
             taken.append(timed(writer.save))
             back = self.spark.read.format("tidelog").options(**self.options(subscribe=topic)).load()
             found = back.selectExpr("count(*)", "sum(length(value))", "sum(cast(cast(key as string) as bigint))")
@@ -242,6 +249,7 @@ class Bench:
         for _ in range(2):
             with tempfile.TemporaryDirectory(dir=self.scratch) as path:
                 said: list[dict[str, Any]] = []
+                written_out()
                 taken.append(timed(lambda: said.append(self.command("archive", topic, "--to", path))))  # noqa: B023
                 assert said[0]["records"] == self.rows, said
                 count = size = offsets = 0
