@@ -1,13 +1,18 @@
+import gc
 import os
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tidelog.spark.java import NoJava, find_java, java_home, java_version
 from tidelog.spark.session import _ARCHIVE_MAGIC, class_archive_options
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 
 @pytest.fixture(autouse=True)
@@ -143,3 +148,11 @@ def test_the_script_can_be_run_by_its_owner_only_as_it_is(tmp_path: Path) -> Non
     java = find_java({"JAVA_HOME": str(tmp_path / "jdk"), "PATH": ""})
     mode = (java_home(java) / "bin" / "java").stat().st_mode
     assert not mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
+@pytest.mark.slow
+def test_workers_do_not_look_for_garbage_in_what_they_have_loaded(spark: "SparkSession") -> None:
+    """Spark collects after every task."""
+    objects = spark.sparkContext.parallelize([0], 1).map(lambda _: (gc.get_freeze_count(), len(gc.get_objects())))
+    set_aside, looked_through = objects.collect()[0]
+    assert set_aside > 10 * looked_through, (set_aside, looked_through)

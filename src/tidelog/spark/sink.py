@@ -277,10 +277,13 @@ class _Writing:
         encoder = ColumnEncoder(chunk, now_ms=time.time_ns() // 1_000_000)
         for topic, rows in self._by_topic(chunk):
             partitions = self._places(topic, chunk, rows)
+            counts = np.bincount(partitions)
+            if len(counts) <= np.iinfo(np.int16).max:
+                partitions = partitions.astype(np.int16)  # which numpy sorts by radix
             order = np.argsort(partitions, kind="stable")
-            numbers, starts = np.unique(partitions[order], return_index=True)
-            bounds = [*starts.tolist(), len(order)]
-            for number, start, end in zip(numbers.tolist(), bounds, bounds[1:], strict=False):
+            numbers = np.flatnonzero(counts).tolist()
+            bounds = [0, *np.cumsum(counts[numbers]).tolist()]
+            for number, start, end in zip(numbers, bounds, bounds[1:], strict=False):
                 chosen = order[start:end]
                 self._send(TopicPartition(topic, number), encoder, chosen if rows is None else rows[chosen])
 
