@@ -50,10 +50,6 @@ def table(path: Path) -> list[dict[str, Any]]:
     return found
 
 
-def conf_options(confs: dict[str, str]) -> list[str]:
-    return [word for name, value in confs.items() for word in ("--conf", f"{name}={value}")]
-
-
 def committed(client: Client, topic: str) -> int:
     """Records that a reader of committed ones sees."""
     from tidelog.client import FetchOptions
@@ -66,7 +62,7 @@ def committed(client: Client, topic: str) -> int:
 @pytest.mark.timeout(600)
 def test_a_pipeline_runs_on_a_standalone_cluster(master: str, shop: Shop, client: Client, tmp_path: Path) -> None:
     output = shop.folder / "watch.txt"
-    arguments = ["watch", str(shop.folder), "--json", "--every", "0.2", "--master", master, *conf_options(QUICK)]
+    arguments = ["watch", str(shop.folder), "--json", "--every", "0.2", "--master", master]
     with output.open("w") as file:
         watching = subprocess.Popen(command(*arguments), cwd=tmp_path, stdout=file, stderr=file)
     try:
@@ -104,7 +100,7 @@ def test_jobs_and_sql_run_on_a_standalone_cluster(
         ["audit", topic, *there],
         ["audit", topic, "--data-dir", str(broker.data_dir), *there],
         ["profile", topic, *there],
-        ["sql", f"SELECT count(DISTINCT value) AS number FROM `{topic}`", *there, *conf_options(QUICK)],
+        ["sql", f"SELECT count(DISTINCT value) AS number FROM `{topic}`", *there],
     ]
     program = "import json, sys; from tidelog.cli.main import run; print([run(c) for c in json.loads(sys.argv[1])])"
     ran = subprocess.run(  # one driver for all: a JVM and its executors take their time

@@ -94,15 +94,15 @@ def prepare(
 
 
 def _choose_python(master: str, conf: Mapping[str, str]) -> None:
-    """Spark takes these confs from `spark-submit` only; a session takes the environment's."""
-    python = _worker_python() if clusters.is_local(master) else sys.executable
+    """One path for all: what plans a source beside the driver is, by Spark, also what runs it in the workers. (Spark
+    takes the conf from `spark-submit` only.)"""
     told = conf.get("spark.pyspark.python")
-    beside = conf.get("spark.pyspark.driver.python")  # what plans sources runs beside the driver
-    for name, wanted in (("PYSPARK_PYTHON", told), ("PYSPARK_DRIVER_PYTHON", beside)):
-        if wanted:
-            os.environ[name] = wanted
-        else:
-            os.environ.setdefault(name, python)
+    if told:
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = told
+    if "PYSPARK_PYTHON" not in os.environ:
+        here = clusters.is_on_this_machine(master)
+        os.environ["PYSPARK_PYTHON"] = _worker_python() if here else sys.executable
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", os.environ["PYSPARK_PYTHON"])
 
 
 def _need_pyspark() -> None:
@@ -122,7 +122,7 @@ def _confs(master: str) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
     }
-    if clusters.is_local(master):
+    if clusters.is_on_this_machine(master):
         confs |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
@@ -134,6 +134,8 @@ def _confs(master: str) -> dict[str, str]:
 
 
 def _cores(master: str) -> int:
+    if not clusters.is_local(master):
+        return len(os.sched_getaffinity(0))
     told = master.removeprefix("local").strip("[]").split(",")[0]
     return int(told) if told.isdigit() else len(os.sched_getaffinity(0)) if told == "*" else 1
 
