@@ -1,6 +1,7 @@
 """Pipelines, jobs and SQL on a Spark standalone cluster and through a Spark Connect server, by the command."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -173,3 +174,106 @@ def test_storage_of_this_machine_is_refused_for_a_cluster(
 )
 def test_only_the_loopback_is_this_machine(master: str, is_here: bool) -> None:
     assert clusters.is_on_this_machine(master) is is_here
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("Caused by: ModuleNotFoundError: No module named 'tidelog'", 'pip install "tidelog[spark]"'),
+        ("[DATA_SOURCE_NOT_FOUND] Failed to find the data source: tidelog. Make", "PYSPARK_PYTHON"),
+        ('java.io.IOException: Cannot run program "/opt/python3": error=2', "have no /opt/python3; name the Python"),
+        ("tidelog.client.errors.Unreachable: nobody answers at 127.0.0.1:9092", "what the broker advertises"),
+    ],
+)
+def test_what_machines_of_a_cluster_lack_is_said_with_what_to_do(said: str, words: str) -> None:
+    error = RuntimeError(f"Job aborted due to stage failure\n{said}\n\tat org.apache.spark.Foo")
+    assert words in clusters.in_short(error)
+
+
+def test_an_error_of_a_task_is_told_in_a_line() -> None:
+    trace = "Traceback (most recent call last):\n  File x\n{}\n\n\tat org.apache.spark.Foo"
+    assert clusters.in_short(RuntimeError(trace.format("tidelog.errors.InvalidInput: it is so"))) == "it is so"
+    assert clusters.in_short(RuntimeError(trace.format("OSError: disk full"))) == "OSError: disk full"
+    assert clusters.in_short(RuntimeError("first\nsecond")) == "first"
+
+
+class _Waiting:
+    """A SparkContext with a job and without executors."""
+
+    master = "spark://127.0.0.1:7077"
+
+    @property
+    def _jsc(self) -> "_Waiting":
+        return self
+
+    def sc(self) -> "_Waiting":
+        return self
+
+    def statusTracker(self) -> "_Waiting":  # noqa: N802
+        return self
+
+    def getActiveJobsIds(self) -> list[int]:  # noqa: N802
+        return [1]
+
+    def getExecutorMemoryStatus(self) -> "_Waiting":  # noqa: N802
+        return self
+
+    def size(self) -> int:
+        return 1  # the driver
+
+
+def test_a_cluster_without_room_is_not_waited_for_in_silence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(clusters, "_ROOM_SECONDS", 1)
+    clusters.watch_for_room(_Waiting())
+    said = eventually(lambda: capsys.readouterr().err)
+    assert "spark://127.0.0.1:7077 has given no executor" in said
+    assert "spark.cores.max" in said
+
+
+def test_an_archive_counts_only_what_is_seen_from_here(
+    broker: BrokerProcess,
+    client: Client,
+    make_topic: Callable[..., str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A worker whose folder is another one, though its path is the same."""
+    from tidelog.errors import TidelogError
+    from tidelog.spark.jobs import archive
+
+    topic = make_topic()
+    fill(client, topic, numbered("v", 10))
+
+    def elsewhere(work: Callable[[archive.Unit], archive.UnitDone], units: list[archive.Unit], **_: object) -> Any:
+        for unit in units:
+            done = work(unit)
+            for file in done.files:
+                (tmp_path / "lake" / file.path).unlink()
+            yield done
+
+    monkeypatch.setattr(archive, "run_units", elsewhere)
+    monkeypatch.setattr(archive, "_SHARED_SECONDS", 0.1)
+    job = archive.Archive(client, archive.ArchiveSettings(broker.bootstrap, topic, str(tmp_path / "lake")))
+    try:
+        with pytest.raises(TidelogError, match="every machine of the cluster"):
+            list(job.run(job.plan(), master="spark://elsewhere:7077"))
+    finally:
+        job.close()
+    monkeypatch.undo()
+    assert run(["archive", topic, "--to", str(tmp_path / "lake"), "-b", broker.bootstrap]) == 0
+    assert len(table(tmp_path / "lake")) == 10
+
+
+def test_the_python_of_a_conf_runs_beside_the_driver_and_in_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark runs a source by one path on all machines."""
+    from tidelog.spark import session
+
+    for name in ("PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON"):
+        monkeypatch.setenv(name, "/unset")  # so that it is put back
+        monkeypatch.delenv(name)
+    session._choose_python("spark://cluster.example:7077", {})
+    assert os.environ["PYSPARK_PYTHON"] == os.environ["PYSPARK_DRIVER_PYTHON"] == sys.executable
+    session._choose_python("spark://cluster.example:7077", {"spark.pyspark.python": "/opt/python"})
+    assert os.environ["PYSPARK_PYTHON"] == os.environ["PYSPARK_DRIVER_PYTHON"] == "/opt/python"

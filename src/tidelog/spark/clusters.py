@@ -41,7 +41,7 @@ _ADVICE = (
     ),
     (
         r"client\.errors\.Unreachable: ([^\n]+)",
-        "{}; a cluster's machines must reach what the broker advertises (serve --listen LISTEN=ADVERTISED)",
+        "{} (machines of a cluster must reach what the broker advertises: serve --listen LISTEN=ADVERTISED)",
     ),
 )
 
@@ -134,9 +134,9 @@ def _say_if_there_is_no_room(context: Any) -> None:  # noqa: ANN401
                 return
             waited += 1 if context.statusTracker().getActiveJobsIds() else 0
         sys.stderr.write(
-            f"tidelog: waiting: {context.master} has given no executor in {_ROOM_SECONDS} s. No worker has the cores "
-            "and memory that are asked for (--conf spark.executor.memory=1g), or other applications hold them: one "
-            "without spark.cores.max takes all\n"
+            f"tidelog: waiting: {context.master} has given no executor in {_ROOM_SECONDS} s. If that goes on, no "
+            "worker has the cores and memory that are asked for (--conf spark.executor.memory=1g), or other "
+            "applications hold them: one without spark.cores.max takes all\n"
         )
         sys.stderr.flush()
 
