@@ -4,7 +4,7 @@ from typing import Literal
 
 import click
 
-from tidelog.cli.cluster import broker_options, open_client, show
+from tidelog.cli.cluster import broker_options, job_options, open_client, show
 from tidelog.cli.output import count, record_progress, text
 from tidelog.errors import InvalidInput
 
@@ -19,7 +19,7 @@ from tidelog.errors import InvalidInput
 @click.option("--group", help="The group whose offsets say what is archived. [default: tidelog-archive.TOPIC]")
 @click.option("--hold-retention", is_flag=True, help="From now on, retention of the topic waits for the archive.")
 @click.option("--skip-lost", is_flag=True, help="Go on if records were deleted before they were archived.")
-@click.option("--master", metavar="URL", help="Run on this Spark. [default: processes of this machine]")
+@job_options
 @broker_options
 def command(
     topic: str,
@@ -32,6 +32,7 @@ def command(
     hold_retention: bool,
     skip_lost: bool,
     master: str | None,
+    conf: dict[str, str],
     bootstrap: str,
     as_json: bool,
 ) -> None:
@@ -65,7 +66,7 @@ def command(
             records = files = size = 0
             total = sum(unit.range.size for unit in units)
             with record_progress(f"archiving {topic}", total) as advance:
-                for done in archive.run(units, master=master):
+                for done in archive.run(units, master=master, conf=conf):
                     records += sum(file.rows for file in done.files)
                     files += len(done.files)
                     size += sum(file.size_bytes for file in done.files)

@@ -1,11 +1,12 @@
 """`tidelog audit`: every CRC and every gap, in parallel."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
-from tidelog.cli.cluster import broker_options, open_client, show
+from tidelog.cli.cluster import broker_options, job_options, open_client, show
 from tidelog.cli.main import FAILED
 from tidelog.cli.output import byte_progress, count, exact, record_progress, text
 
@@ -16,10 +17,16 @@ from tidelog.cli.output import byte_progress, count, exact, record_progress, tex
     "--data-dir", type=click.Path(exists=True, file_okay=False), help="Look at files, not through a broker."
 )
 @click.option("--deep", is_flag=True, help="Decode every record too.")
-@click.option("--master", metavar="URL", help="Run on this Spark. [default: processes of this machine]")
+@job_options
 @broker_options
 def command(
-    topics: Sequence[str], data_dir: str | None, deep: bool, master: str | None, bootstrap: str, as_json: bool
+    topics: Sequence[str],
+    data_dir: str | None,
+    deep: bool,
+    master: str | None,
+    conf: dict[str, str],
+    bootstrap: str,
+    as_json: bool,
 ) -> None:
     """Check everything: each batch's CRC, and that no offset is missing. Exit code 1 if something is wrong.
 
@@ -33,11 +40,14 @@ def command(
 
     results: list[Any] = []
     if data_dir is not None:
-        directories = job.plan_directory(data_dir, topics, deep=deep)
+        where = data_dir if master is None else os.path.abspath(data_dir)  # workers are in folders of their own
+        directories = job.plan_directory(where, topics, deep=deep)
         sizes = {(unit.topic, unit.partition): unit.size for unit in directories}
         total = sum(sizes.values())
         with byte_progress("checking", total) as advance:
-            for result in run_units(job.audit_directory, directories, master=master, is_small=total < SMALL_BYTES):
+            for result in run_units(
+                job.audit_directory, directories, master=master, conf=conf, is_small=total < SMALL_BYTES
+            ):
                 results.append(result)
                 advance(sizes[result.topic, result.partition])
     else:
@@ -45,7 +55,9 @@ def command(
             units = job.plan_broker(client, bootstrap, topics, deep=deep)
         total = sum(unit.size for unit in units)
         with record_progress("checking", total) as advance:
-            for result in run_units(job.audit_broker, units, master=master, is_small=total < SMALL_RECORDS):
+            for result in run_units(
+                job.audit_broker, units, master=master, conf=conf, is_small=total < SMALL_RECORDS
+            ):
                 results.append(result)
                 advance(result.records)
     rows = show(

@@ -67,6 +67,22 @@ def broker_options(command: F) -> F:
     return decorated
 
 
+def _confs(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, str]:  # noqa: ARG001
+    return pairs(value, "--conf")
+
+
+conf_option = click.option(
+    "--conf", multiple=True, callback=_confs, metavar="NAME=VALUE", help="A conf of Spark; may be repeated."
+)
+
+
+def job_options(command: F) -> F:
+    """For commands that do their work in processes of this machine, or on a Spark cluster."""
+    master = click.option("--master", metavar="URL", help="Run on this Spark. [default: processes of this machine]")
+    decorated: F = master(conf_option(command))
+    return decorated
+
+
 def open_client(bootstrap: str) -> Client:
     return connect(bootstrap, ClientOptions(client_id="tidelog-cli"))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from tidelog.cli.cluster import json_option, open_client, pairs, show
+from tidelog.cli.cluster import conf_option, json_option, open_client, show
 from tidelog.cli.main import FAILED
 from tidelog.cli.output import Column, Fields, Rows, Shape, count, record_progress, text
 from tidelog.client import Client
@@ -20,6 +20,7 @@ from tidelog.errors import InvalidInput, TidelogError
 
 if TYPE_CHECKING:
     from tidelog.spark.pipelines.engine import Engine
+    from tidelog.spark.pipelines.progress import Offsets
     from tidelog.spark.pipelines.project import Project
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,9 +40,7 @@ _project = click.argument("project", default=".", metavar="[PROJECT]")
 def _spark_options(command: F) -> F:
     for option in (
         json_option,
-        click.option(
-            "--conf", "confs", multiple=True, metavar="NAME=VALUE", help="A conf of Spark; may be repeated."
-        ),
+        conf_option,
         click.option("--remote", metavar="sc://HOST", help="Run on this Spark Connect server."),
         click.option("--master", metavar="URL", help="Run on this Spark master. [default: local[*]]"),
         _bootstrap,
@@ -142,7 +141,7 @@ def status(project: str, limit: int, bootstrap: str | None, as_json: bool) -> No
     for one in runs[-limit:]:
         rows.row("run", {**one, "rows": sum(flow["rows"] for flow in one["flows"])})
     rows.say("")
-    flows = reached(found.storage_path) if found.storage_path is not None else {}
+    flows = reached(found.storage_path) if found.storage_path is not None else _said_by(runs)
     last = runs[-1]
     with open_client(bootstrap or last["bootstrap"] or DEFAULT_BOOTSTRAP) as client:
         ends = {topic: _topic_ends(client, topic) for offsets in flows.values() for topic in offsets}
@@ -155,6 +154,14 @@ def status(project: str, limit: int, bootstrap: str | None, as_json: bool) -> No
         for topic in last["dead_letters"]:
             rows.row("dead_letters", {"topic": topic, **_letters(client, found, topic)})
     rows.finish()
+
+
+def _said_by(runs: list[dict[str, Any]]) -> "dict[str, Offsets]":
+    """How far the flows had come at the end of their last runs: for checkpoints that only the cluster can read."""
+    found: dict[str, Offsets] = {}
+    for one in runs:
+        found |= {flow["flow"]: flow["reached"] for flow in one["flows"] if flow["reached"]}
+    return found
 
 
 @group.command("retry")
@@ -245,7 +252,7 @@ def _engine(
     bootstrap: str | None,
     master: str | None,
     remote: str | None,
-    confs: tuple[str, ...],
+    conf: dict[str, str],
     long_lived: bool = False,
 ) -> "Iterator[tuple[Project, Engine]]":
     if master is not None and remote is not None:
@@ -261,7 +268,7 @@ def _engine(
             master=master,
             remote=remote,
             bootstrap=bootstrap,
-            conf=pairs(confs, "--conf"),
+            conf=conf,
             long_lived=long_lived,
         )
     with engine:

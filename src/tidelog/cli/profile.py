@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from tidelog.cli.cluster import broker_options, open_client, show
+from tidelog.cli.cluster import broker_options, job_options, open_client, show
 from tidelog.cli.output import Column, Fields, count, moment, record_progress, text
 
 
@@ -14,9 +14,11 @@ from tidelog.cli.output import Column, Fields, count, moment, record_progress, t
 @click.option(
     "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page with charts."
 )
-@click.option("--master", metavar="URL", help="Run on this Spark. [default: processes of this machine]")
+@job_options
 @broker_options
-def command(topics: Sequence[str], page: Path | None, master: str | None, bootstrap: str, as_json: bool) -> None:
+def command(
+    topics: Sequence[str], page: Path | None, master: str | None, conf: dict[str, str], bootstrap: str, as_json: bool
+) -> None:
     """Read topics through and tell how many records, how large, over which time, and how keys are spread.
 
     \b
@@ -39,7 +41,9 @@ def command(topics: Sequence[str], page: Path | None, master: str | None, bootst
         results = []
         total = sum(unit.size for unit in units)
         with record_progress("profiling", total) as advance:
-            for part, facts in run_units(job.profile_unit, units, master=master, is_small=total < SMALL_RECORDS):
+            for part, facts in run_units(
+                job.profile_unit, units, master=master, conf=conf, is_small=total < SMALL_RECORDS
+            ):
                 results.append((part, facts))
                 advance(part.size)
         profiles = job.together(client, names, results)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tidelog.cli.cluster import bootstrap_option, json_option, open_client, pairs, show
+from tidelog.cli.cluster import bootstrap_option, conf_option, json_option, open_client, pairs, show
 from tidelog.cli.output import Column, Shape
 from tidelog.errors import MissingExtra, TidelogError
 
@@ -41,6 +41,7 @@ _SHOWN_CHARACTERS = 200
 )
 @click.option("-n", "--limit", type=click.IntRange(min=0), default=1000, show_default=True, help="Rows to show.")
 @click.option("--master", metavar="URL", help="Where Spark runs [default: local[*]].")
+@conf_option
 @json_option
 @bootstrap_option
 def command(
@@ -49,6 +50,7 @@ def command(
     schemas: Sequence[str],
     limit: int,
     master: str | None,
+    conf: dict[str, str],
     as_json: bool,
     bootstrap: str,
 ) -> None:
@@ -77,7 +79,7 @@ def command(
         raise MissingExtra('SQL needs an extra: pip install "tidelog[spark]"') from error
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # errors are told below, in one line
-    spark = spark_session("tidelog sql", master=master)
+    spark = spark_session("tidelog sql", master=master, conf=conf)
     try:
         for topic in topics:
             own = {topic: by_topic[topic]} if topic in by_topic and value_format != "avro" else None
@@ -111,6 +113,11 @@ def _topics_of(query: str, bootstrap: str, schemas: dict[str, str]) -> list[str]
 
 def _short(message: str, topics: list[str]) -> str:
     """Of what Spark says, what concerns people: the cause that our source gives, or its own first line."""
+    from tidelog.spark.clusters import advice
+
+    known_cause = advice(message)
+    if known_cause:
+        return known_cause
     ours = re.findall(r"^tidelog\.[\w.]+: (.*)$", message, re.MULTILINE)
     if ours:
         return str(ours[-1])

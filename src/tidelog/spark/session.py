@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidelog.errors import TidelogError
+from tidelog.spark import clusters
 from tidelog.spark.java import Java, cache_dir, find_java, java_home, put_script
 
 if TYPE_CHECKING:
@@ -58,7 +59,10 @@ def spark_session(
     builder = SparkSession.builder.appName(app_name)
     for name, value in confs.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    session = builder.getOrCreate()
+    if not clusters.is_local(confs["spark.master"]):
+        clusters.watch_for_room(session.sparkContext)
+    return session
 
 
 def prepare(
@@ -76,17 +80,29 @@ def prepare(
     _need_pyspark()
     java = find_java()
     os.environ["JAVA_HOME"] = str(java_home(java))
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    master = master or "local[*]"
+    clusters.reach_master(master)
+    if clusters.is_on_this_machine(master):  # else workers must reach the driver, at the address that Spark finds
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     _show_workers_the_way()
-    master = master or "local[*]"
-    python = _worker_python() if master.startswith("local") else sys.executable
-    os.environ.setdefault("PYSPARK_PYTHON", python)
-    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", python)  # what plans sources runs beside the driver
+    _choose_python(master, conf or {})
     wanted = {**_confs(master), **(conf or {})}
     options = _java_options(java, Path(log_file) if log_file else None, long_lived=long_lived, profile=profile)
     wanted["spark.driver.extraJavaOptions"] = " ".join([*options, wanted.get("spark.driver.extraJavaOptions", "")])
     return {"spark.master": master, **wanted}
+
+
+def _choose_python(master: str, conf: Mapping[str, str]) -> None:
+    """One path for all: what plans a source beside the driver is, by Spark, also what runs it in the workers. (Spark
+    takes the conf from `spark-submit` only.)"""
+    told = conf.get("spark.pyspark.python")
+    if told:
+        os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = told
+    if "PYSPARK_PYTHON" not in os.environ:
+        here = clusters.is_on_this_machine(master)
+        os.environ["PYSPARK_PYTHON"] = _worker_python() if here else sys.executable
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", os.environ["PYSPARK_PYTHON"])
 
 
 def _need_pyspark() -> None:
@@ -106,7 +122,7 @@ def _confs(master: str) -> dict[str, str]:
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         "spark.sql.session.timeZone": "UTC",
     }
-    if master.startswith("local"):
+    if clusters.is_on_this_machine(master):
         confs |= {
             "spark.driver.host": "127.0.0.1",
             "spark.driver.bindAddress": "127.0.0.1",
@@ -118,6 +134,8 @@ def _confs(master: str) -> dict[str, str]:
 
 
 def _cores(master: str) -> int:
+    if not clusters.is_local(master):
+        return len(os.sched_getaffinity(0))
     told = master.removeprefix("local").strip("[]").split(",")[0]
     return int(told) if told.isdigit() else len(os.sched_getaffinity(0)) if told == "*" else 1
 

@@ -22,8 +22,8 @@ import re
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -44,6 +44,7 @@ _ROW_GROUP = 262_144
 _STATE_FORMAT = 1
 _DAY_US = 86_400_000_000
 _DAY_NAME = "%Y-%m-%d"
+_SHARED_SECONDS = 30.0  # for a file of another machine to appear here
 
 
 @dataclass(frozen=True)
@@ -90,8 +91,8 @@ class Archive:
 
     def __init__(self, client: Client, settings: ArchiveSettings) -> None:
         self._client = client
-        self._settings = settings
         self._root = Path(settings.path).absolute()
+        self._settings = replace(settings, path=str(self._root))  # workers may be in folders of their own
         self._state = self._root / "_tidelog"
         self._state.mkdir(parents=True, exist_ok=True)
         self._lock = (self._state / "lock").open("w")
@@ -175,6 +176,7 @@ class Archive:
         units: list[Unit],
         *,
         master: str | None = None,
+        conf: Mapping[str, str] | None = None,
         processes: int | None = None,
         at: Callable[[str], None] = lambda _: None,
     ) -> Iterator[UnitDone]:
@@ -187,7 +189,11 @@ class Archive:
                 _write_json(self._state / "plan.json", {"number": number, "ranges": ranges})
                 at("planned")
             is_small = sum(unit.range.size for unit in units) < SMALL_RECORDS
-            for result in run_units(write_unit, units, master=master, processes=processes, is_small=is_small):
+            for result in run_units(
+                write_unit, units, master=master, conf=conf, processes=processes, is_small=is_small
+            ):
+                if master is not None:
+                    self._see_here(result)
                 done.append(result)
                 at("unit written")
                 yield result
@@ -205,6 +211,19 @@ class Archive:
         shutil.rmtree(self._state / "drafts", ignore_errors=True)
         self._tell_group()
         at("group told")
+
+    def _see_here(self, done: UnitDone) -> None:
+        """What other machines wrote counts when it is in the folder that this one sees, whole. A network's file
+        system may take a moment."""
+        for file in done.files:
+            place, deadline = self._root / file.path, time.monotonic() + _SHARED_SECONDS
+            while not _has_size(place, file.size_bytes):
+                if time.monotonic() > deadline:
+                    raise TidelogError(
+                        f"a worker has written {place}, and it is not here; with --master, --to must be a folder "
+                        "that every machine of the cluster has mounted at the same place. Nothing counts as archived"
+                    )
+                time.sleep(0.1)
 
     def _tell_group(self) -> None:
         offsets = {
@@ -264,6 +283,14 @@ def _write_json(path: Path, content: Any) -> None:  # noqa: ANN401  (JSON)
         os.fsync(file.fileno())
     os.replace(draft, path)
     _sync_folder(path.parent)
+
+
+def _has_size(path: Path, size_bytes: int) -> bool:
+    try:
+        os.listdir(path.parent)  # so that NFS looks again
+        return path.stat().st_size == size_bytes
+    except FileNotFoundError:
+        return False
 
 
 def _sync_folder(path: Path) -> None:

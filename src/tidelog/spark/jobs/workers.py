@@ -6,9 +6,11 @@ right however often it is done: Spark, and a job that is started again, may do i
 
 import multiprocessing
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from typing import Any, TypeVar
+
+from tidelog.errors import TidelogError
 
 SMALL_RECORDS, SMALL_BYTES = 500_000, 64 << 20
 
@@ -21,15 +23,16 @@ def run_units(
     units: Sequence[Unit],
     *,
     master: str | None = None,
+    conf: Mapping[str, str] | None = None,
     processes: int | None = None,
     is_small: bool = False,
 ) -> Iterator[Result]:
     """Results as they come, in any order. The first failure ends it and is raised. What `is_small` is done here: it
-    is over before other processes are up."""
+    is over before other processes are up. `conf` is for Spark."""
     if not units:
         return
     if master is not None:
-        yield from _on_spark(work, units, master)
+        yield from _on_spark(work, units, master, conf)
         return
     count = 1 if is_small else min(processes or len(os.sched_getaffinity(0)), len(units))
     if count == 1:
@@ -44,14 +47,20 @@ def run_units(
             raise
 
 
-def _on_spark(work: Callable[[Unit], Result], units: Sequence[Unit], master: str) -> Iterator[Result]:
+def _on_spark(
+    work: Callable[[Unit], Result], units: Sequence[Unit], master: str, conf: Mapping[str, str] | None
+) -> Iterator[Result]:
     """A Spark job for each unit, as many at a time as there are cores: a result comes when its unit is done."""
+    from tidelog.spark import clusters
     from tidelog.spark.session import spark_session
 
-    context = spark_session("tidelog job", master=master).sparkContext
+    context = spark_session("tidelog job", master=master, conf=conf).sparkContext
 
     def one(unit: Unit) -> Result:
-        found: list[Any] = context.parallelize([unit], 1).map(work).collect()
+        try:
+            found: list[Any] = context.parallelize([unit], 1).map(work).collect()
+        except Exception as error:
+            raise TidelogError(clusters.in_short(error)) from error
         return found[0]  # type: ignore[no-any-return]
 
     count = max(1, context.defaultParallelism)

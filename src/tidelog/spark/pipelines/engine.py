@@ -19,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from tidelog.errors import InvalidInput, TidelogError
+from tidelog.spark import clusters
 from tidelog.spark.pipelines import tables
 from tidelog.spark.pipelines.definitions import BOOTSTRAP_CONF, DECLARED
 from tidelog.spark.pipelines.progress import RunProgress
@@ -54,11 +55,15 @@ class Engine:
         conf: Mapping[str, str] | None = None,
         long_lived: bool = False,
     ) -> None:
-        if remote is not None and project.has_own_storage:
+        self._is_on_cluster = remote is not None or not clusters.is_on_this_machine(master or "local")
+        if self._is_on_cluster and project.has_own_storage:
             raise InvalidInput(
-                f"{project.spec_path.name}: storage is a folder of this machine; for --remote name a place that the "
-                "cluster can reach, such as s3a://bucket/path"
+                f"{project.spec_path.name}: storage is a folder of this machine; for a cluster name a place that all "
+                "of it can reach, such as s3a://bucket/path, or file:///path of a folder that every machine has"
             )
+        if remote is not None:
+            _refuse_confs_of_the_server(conf or {})
+            clusters.reach_connect_server(remote)
         self._project = project
         self._remote = remote
         here = {} if remote else {_CONCURRENT_FLOWS_CONF: str(max(2, len(os.sched_getaffinity(0))))}
@@ -67,15 +72,14 @@ class Engine:
             self._conf[BOOTSTRAP_CONF] = bootstrap
         project.state.mkdir(exist_ok=True)
         self._classic: Any = None if remote else self._start_local(master, long_lived=long_lived)
-        from pyspark.sql.connect.session import SparkSession
-
-        self._spark: Any = SparkSession.builder.remote(remote or self._url).getOrCreate()
-        for name, value in self._conf.items():
-            if not _is_static(name):
-                self._spark.conf.set(name, value)
-        self._spark.conf.set("spark.sql.connect.serverStacktrace.enabled", "false")
-        self.progress = RunProgress()
-        self._listener = self._listen()
+        os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # so that `SparkSession.active()` of definitions finds it
+        try:
+            self._spark = self._open_session(remote or self._url)
+            self.progress = RunProgress()
+            self._listener = self._listen()
+        except Exception as error:
+            self.close()
+            raise PipelineFailed(explain(error, project.folder)) from error
 
     @property
     def bootstrap(self) -> str | None:
@@ -84,6 +88,16 @@ class Engine:
     @property
     def session(self) -> Any:  # noqa: ANN401  (a session of Spark Connect)
         return self._spark
+
+    def _open_session(self, url: str) -> Any:  # noqa: ANN401
+        from pyspark.sql.connect.session import SparkSession
+
+        session = SparkSession.builder.remote(url).getOrCreate()
+        for name, value in self._conf.items():
+            if not _is_static(name):
+                session.conf.set(name, value)
+        session.conf.set("spark.sql.connect.serverStacktrace.enabled", "false")
+        return session
 
     def _start_local(self, master: str | None, *, long_lived: bool) -> Any:  # noqa: ANN401
         from pyspark import SparkConf, SparkContext
@@ -96,7 +110,7 @@ class Engine:
             master,
             {
                 "spark.sql.catalogImplementation": "in-memory",
-                "spark.sql.warehouse.dir": str(self._project.state / "warehouse"),
+                "spark.sql.warehouse.dir": self._project.warehouse,
                 "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
                 "spark.connect.grpc.binding.address": "127.0.0.1",
                 "spark.connect.grpc.binding.port": str(port),
@@ -110,11 +124,13 @@ class Engine:
         )
         context = SparkContext.getOrCreate(SparkConf().setAll(list(confs.items())))
         context.setLogLevel("WARN")
+        if not clusters.is_local(confs["spark.master"]):
+            clusters.watch_for_room(context)
         classic = SparkSession(context)
         self._keeps_tables = confs["spark.sql.catalogImplementation"] == "in-memory"
         if self._keeps_tables:
-            tables.recall(classic, self._tables_file)
-        os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"
+            place = confs["spark.sql.warehouse.dir"] if self._is_on_cluster else None
+            tables.recall(classic, self._tables_file, within=place)
         os.environ["SPARK_LOCAL_REMOTE"] = "1"
         return classic
 
@@ -277,6 +293,15 @@ class _NoteStream:
     def flush(self) -> None: ...
 
 
+def _refuse_confs_of_the_server(conf: Mapping[str, str]) -> None:
+    static = sorted(name for name in conf if _is_static(name))
+    if static:
+        raise InvalidInput(
+            f"--conf {', '.join(static)}: a Spark Connect server has this from its start; set it where the server is "
+            "started, or use --master"
+        )
+
+
 def _is_static(name: str) -> bool:
     """Of the process, not of a session: set at the start or not at all."""
     return name.startswith(
@@ -288,6 +313,12 @@ def _is_static(name: str) -> bool:
             "spark.connect",
             "spark.local",
             "spark.ui",
+            "spark.cores",
+            "spark.pyspark",
+            "spark.submit",
+            "spark.archives",
+            "spark.jars",
+            "spark.python.daemon",
         )
     ) or name in ("spark.sql.warehouse.dir", "spark.sql.catalogImplementation", "spark.app.name")
 
@@ -309,6 +340,9 @@ def explain(error: BaseException, folder: Path) -> str:
 
 def _essence(text: str) -> str:
     """The part of a message of Spark's that helps."""
+    known = clusters.advice(text)
+    if known:
+        return known
     text = text.split("\n\nJVM stacktrace")[0].split("=== Streaming Query ===")[0]
     text = re.split(r"\n\s*(?:\+- |['~:]|[A-Z]\w+ \[)", text)[0]  # a query plan
     by_us = re.findall(r"^\S*tidelog\.\S+: (.+)$", text, re.MULTILINE)  # the end of a Python traceback

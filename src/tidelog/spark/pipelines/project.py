@@ -3,7 +3,7 @@
 spark-pipeline.yml      name, storage (checkpoints), configuration, where the definitions are
 definitions/            Python and SQL files
 .tidelog/storage        checkpoints, unless the spec names another place
-.tidelog/warehouse      the tables
+.tidelog/warehouse      the tables, unless the spec names another place for checkpoints: then they are there
 .tidelog/runs.jsonl     a line for each run
 .tidelog/pipeline.log   what Spark and the runs said
 """
@@ -14,6 +14,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlparse
 
 import yaml
 
@@ -31,7 +32,7 @@ class Project:
     """A URI."""
     configuration: dict[str, str]
     has_own_storage: bool
-    """The spec names no place that other machines could reach."""
+    """A folder of the project; the spec names no place that other machines could reach."""
 
     @property
     def folder(self) -> Path:
@@ -51,8 +52,14 @@ class Project:
 
     @property
     def storage_path(self) -> Path | None:
-        """Where checkpoints are, if that is on this machine."""
-        return Path(self.storage.removeprefix("file://")) if self.storage.startswith("file://") else None
+        """Where checkpoints are, if that is on this machine, or mounted."""
+        place = urlparse(self.storage)
+        return Path(unquote(place.path)) if place.scheme == "file" else None
+
+    @property
+    def warehouse(self) -> str:
+        """Where tables are, unless a conf says so: with the checkpoints, so that who reaches these reaches them."""
+        return str(self.state / "warehouse") if self.has_own_storage else f"{self.storage.rstrip('/')}/warehouse"
 
     def keep_run(self, run: dict[str, Any]) -> None:
         self.state.mkdir(exist_ok=True)

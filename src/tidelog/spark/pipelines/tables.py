@@ -8,9 +8,11 @@ computes a materialized view anew).
 
 import json
 import os
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
+
+from tidelog.errors import InvalidInput
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,16 +43,22 @@ def remember(spark: "SparkSession", file: Path) -> None:
     os.replace(draft, file)
 
 
-def recall(spark: "SparkSession", file: Path) -> None:
-    """Declare them again, but for those whose files are gone. `spark` is a session of this process's JVM."""
+def recall(spark: "SparkSession", file: Path, *, within: str | None = None) -> None:
+    """Declare them again, but for those whose files are gone. `spark` is a session of this process's JVM. With
+    `within`, a place that a whole cluster reaches, all must be there."""
     if not file.exists():
         return
     from pyspark.sql.types import StructType
 
     for known in json.loads(file.read_text()):
         database, table = known["database"], known["table"]
-        if not Path(urlparse(known["location"]).path).is_dir():
+        if not _exists(spark, known["location"]):
             continue
+        if within is not None and not _is_within(known["location"], within):
+            raise InvalidInput(
+                f"the table {table} is in {known['location']}, from runs elsewhere, and not in {within}, which the "
+                f"cluster reaches. To compute everything anew there, remove {file} and run with --full-refresh"
+            )
         spark.sql(f"CREATE DATABASE IF NOT EXISTS `{database}`")
         if spark.catalog.tableExists(f"`{database}`.`{table}`"):
             continue
@@ -64,6 +72,18 @@ def recall(spark: "SparkSession", file: Path) -> None:
         if partitions:
             spark.sql(f"MSCK REPAIR TABLE `{database}`.`{table}`")
         _own(spark, database, table)
+
+
+def _exists(spark: Any, location: str) -> bool:  # noqa: ANN401
+    """In whatever file system it is."""
+    place = spark._jvm.org.apache.hadoop.fs.Path(location)
+    return bool(place.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).exists(place))
+
+
+def _is_within(location: str, folder: str) -> bool:
+    one, other = urlparse(location), urlparse(folder)
+    same = (one.scheme or "file", one.netloc) == (other.scheme or "file", other.netloc)
+    return same and PurePosixPath(one.path).is_relative_to(other.path)
 
 
 def _own(spark: Any, database: str, table: str) -> None:  # noqa: ANN401  (what lies behind the session)
