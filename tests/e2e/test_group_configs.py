@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -205,7 +206,7 @@ def test_members_learn_of_another_heartbeat_interval_with_their_next_heartbeat(c
         return heartbeat(client, name, "m", epochs[name]).heartbeat_interval_ms
 
     for name in epochs:  # shorter for a while after somebody has joined
-        eventually(lambda name=name: interval(name), until=(1000).__eq__, within=10)
+        eventually(partial(interval, name), until=(1000).__eq__, within=10)
     alter(client, group, {HEARTBEAT: "300"})
     assert (interval(group), interval(other)) == (300, 1000)
     alter(client, group, {HEARTBEAT: None})
