@@ -47,8 +47,8 @@ def test_a_job_writes_all_of_its_rows_or_none(
     with pytest.raises(PySparkException, match="on purpose"):
         save(poison, broker, topic=topic, delivery=ONCE)
     assert committed(client, topic) == []
-    # Nobody waits for a timeout: what was reported is aborted by the driver, and a task that Spark has killed, but that
-    # begins only then, notices when it asks for its rows.
+    # Nobody waits for a timeout: what was reported is aborted by the driver, and a task that Spark has killed, but
+    # that begins only then, notices when it asks for its rows.
     eventually(lambda: still_open(client), until=lambda left: not left, within=30)
     save(rows, broker, topic=topic, delivery=ONCE)
     assert committed(client, topic) == sorted(map(str, range(4000)))
