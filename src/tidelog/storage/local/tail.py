@@ -1,7 +1,8 @@
 """The tail cache: the newest batches of every partition in memory, bounded over all of them together.
 
-Consumers that keep up read here and never touch a file. What was appended first goes first, whoever's it is, so a
-quiet partition cannot hold memory that a busy one needs.
+Consumers that keep up read here and never touch a file; those that are behind by many batches get them from the page
+cache with one call. What was appended first goes first, whoever's it is, so a quiet partition cannot hold memory that
+a busy one needs.
 """
 
 from bisect import bisect_right
@@ -11,6 +12,7 @@ from tidelog.model import Offset
 from tidelog.records.batch import ReadBuffer
 
 _COPY_BELOW = 16 << 10
+_MOST_BATCHES, _MOST_BYTES = 32, 64 << 10  # of a reader that keeps up
 _PLACE_BYTES = 64
 
 
@@ -69,12 +71,13 @@ class Tail:
         self._cache.added(self, size)
 
     def read(self, offset: Offset, max_bytes: int, up_to: Offset, *, at_least_one: bool) -> list[ReadBuffer] | None:
-        """Whole batches from the one that holds `offset`, or None if it is not here any more."""
+        """Whole batches from the one that holds `offset`, or None if it is not here any more, or if it is one of so
+        many that a file is the cheaper place to send them from."""
         bases = self._base_offsets
         at = bisect_right(bases, offset, self._first) - 1
-        if at < self._first:
-            return None
         views = self._views
+        if at < self._first or (len(views) - at > _MOST_BATCHES and max_bytes > _MOST_BYTES):
+            return None
         found: list[ReadBuffer] = []
         while at < len(views) and bases[at] < up_to:
             view = views[at]
