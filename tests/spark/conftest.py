@@ -1,4 +1,4 @@
-"""One Spark session and one broker for all tests here; a process of pytest-xdist has them all (group "spark"), but for
+"""One Spark session and one broker for all tests here; a process of pytest-xdist has them all (group "spark"), except
 those that start Spark in processes of their own."""
 
 from collections.abc import Callable, Iterator
