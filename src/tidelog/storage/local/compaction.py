@@ -590,7 +590,13 @@ class LogCompaction:
             return False
         planned, directory = swap.group.planned, self._log.directory
         try:
+            for segment in self._log.durable_segments():
+                if segment.base_offset == planned.base_offset:
+                    segment.pin()  # should the exchange get stuck half-way, it is still read from
             _put_into_place(self._files, directory, planned, LOG)
+        except StorageError:
+            self.abandon_swap(swap)
+            raise
         except OSError as error:
             self.abandon_swap(swap)
             raise storage_error(error, f"exchange segments of {directory}") from error

@@ -251,7 +251,16 @@ class SealedSegment(Segment):
     """Immutable: batches from `base_offset` up to, not including, `end_offset`; `aborted_count` of them are markers
     that aborted a transaction."""
 
-    __slots__ = ("_aborted", "_index", "_max_timestamp", "_spec", "_times", "aborted_count", "end_offset")
+    __slots__ = (
+        "_aborted",
+        "_index",
+        "_is_pinned",
+        "_max_timestamp",
+        "_spec",
+        "_times",
+        "aborted_count",
+        "end_offset",
+    )
 
     def __init__(
         self,
@@ -271,6 +280,7 @@ class SealedSegment(Segment):
         self._times: TimeIndexReader | None = None
         self._max_timestamp: TimestampMs | None = None
         self._aborted: AbortedIndex | None = None
+        self._is_pinned = False
         self.aborted_count = aborted_count
 
     @property
@@ -303,10 +313,18 @@ class SealedSegment(Segment):
             raise storage_error(error, f"rebuild the indexes of {self.path}{LOG}") from error
         return damage
 
+    def pin(self) -> None:
+        """From now on read what is open now, whatever else is put in the place of the files."""
+        _ = self.index, self.times
+        if self.aborted_count:
+            self.load_aborted()
+        self._is_pinned = True
+
     def release(self) -> None:
-        super().release()
-        self._index = self._times = None
-        self._aborted = None
+        if not self._is_pinned:
+            super().release()
+            self._index = self._times = None
+            self._aborted = None
 
     def load_aborted(self) -> AbortedIndex | None:
         """The aborted transactions; None if their file is missing or wrong. Only the whole log can make it anew."""
