@@ -1,5 +1,4 @@
-"""One Spark session and one broker for all tests here; a process of pytest-xdist has them all (group "spark"), except
-those that start Spark in processes of their own."""
+"""One Spark session and one broker for all tests here, in each process of pytest-xdist."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
@@ -13,16 +12,6 @@ pytest.importorskip("pyspark", reason="needs the extra `spark`")
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-
-_IN_OTHER_PROCESSES = ("test_cluster", "test_pipeline", "test_sink_crash")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if "tests/spark/" in item.nodeid:
-            group = item.path.stem if item.path.stem in _IN_OTHER_PROCESSES else "spark"
-            item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture(scope="session")
