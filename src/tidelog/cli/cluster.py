@@ -102,6 +102,23 @@ def pairs(assignments: Sequence[str], option: str) -> dict[str, str]:
     return split
 
 
+def change_options(command: F) -> F:
+    """`--set` and `--unset`; `changes_of` says what they ask for."""
+    command = click.option(
+        "-u", "--unset", "unset", multiple=True, metavar="NAME", help="Back to its default; may be repeated."
+    )(command)
+    return click.option(
+        "-s", "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a config; may be repeated."
+    )(command)
+
+
+def changes_of(settings: Sequence[str], unset: Sequence[str]) -> dict[str, str | None]:
+    changes: dict[str, str | None] = {**pairs(settings, "--set"), **dict.fromkeys(unset)}
+    if not changes:
+        raise click.UsageError("Nothing to change: give --set NAME=VALUE or --unset NAME.")
+    return changes
+
+
 @click.group("cluster")
 def group() -> None:
     """The brokers."""

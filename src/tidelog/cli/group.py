@@ -5,7 +5,15 @@ from typing import Any
 
 import click
 
-from tidelog.cli.cluster import START_HELP, broker_options, open_client, pairs, show, start_of
+from tidelog.cli.cluster import (
+    START_HELP,
+    broker_options,
+    change_options,
+    changes_of,
+    open_client,
+    show,
+    start_of,
+)
 from tidelog.cli.output import Column, Fields, Shape, exact, text
 from tidelog.cli.topic import chosen_partitions, offsets_in_log
 from tidelog.client import LATEST, BrokerError, Client, GroupMember, Start
@@ -156,8 +164,7 @@ def seek(
 
 @group.command("alter")
 @click.argument("name")
-@click.option("-s", "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a config; may be repeated.")
-@click.option("-u", "--unset", "unset", multiple=True, metavar="NAME", help="Back to its default; may be repeated.")
+@change_options
 @broker_options
 def alter(name: str, settings: Sequence[str], unset: Sequence[str], bootstrap: str, as_json: bool) -> None:
     """Change the configs of a group, also of one that is still to come.
@@ -165,9 +172,7 @@ def alter(name: str, settings: Sequence[str], unset: Sequence[str], bootstrap: s
     consumer.session.timeout.ms and consumer.heartbeat.interval.ms, for groups of the consumer protocol. Members learn
     of it with their next heartbeat.
     """
-    changes: dict[str, str | None] = {**pairs(settings, "--set"), **dict.fromkeys(unset)}
-    if not changes:
-        raise click.UsageError("Nothing to change: give --set NAME=VALUE or --unset NAME.")
+    changes = changes_of(settings, unset)
     with open_client(bootstrap) as client:
         client.alter_group_configs(name, changes)
         entries = {entry.name: entry for entry in client.group_configs(name)}

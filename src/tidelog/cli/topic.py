@@ -7,7 +7,16 @@ from datetime import datetime
 
 import click
 
-from tidelog.cli.cluster import START_HELP, broker_options, open_client, pairs, show, start_of
+from tidelog.cli.cluster import (
+    START_HELP,
+    broker_options,
+    change_options,
+    changes_of,
+    open_client,
+    pairs,
+    show,
+    start_of,
+)
 from tidelog.cli.output import Column, Fields, Shape, count, exact, show_bytes, text
 from tidelog.client import EARLIEST, LATEST, BrokerError, Client, Freshness, Start, TableValue
 from tidelog.client.admin import HIGH_WATERMARK
@@ -229,14 +238,11 @@ def table(name: str, bootstrap: str, as_json: bool) -> None:
 
 @group.command("alter")
 @click.argument("name")
-@click.option("-s", "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a config; may be repeated.")
-@click.option("-u", "--unset", "unset", multiple=True, metavar="NAME", help="Back to its default; may be repeated.")
+@change_options
 @broker_options
 def alter(name: str, settings: Sequence[str], unset: Sequence[str], bootstrap: str, as_json: bool) -> None:
     """Change the configs of a topic."""
-    changes: dict[str, str | None] = {**pairs(settings, "--set"), **dict.fromkeys(unset)}
-    if not changes:
-        raise click.UsageError("Nothing to change: give --set NAME=VALUE or --unset NAME.")
+    changes = changes_of(settings, unset)
     with open_client(bootstrap) as client:
         client.alter_topic_configs(name, changes)
         entries = {entry.name: entry for entry in client.topic_configs(name)}
