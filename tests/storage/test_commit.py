@@ -181,6 +181,41 @@ def test_a_failing_partition_fails_its_own_callers_only_and_heals(tmp_path: Path
     asyncio.run(run())
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_a_bug_in_a_flush_fails_those_who_wait_and_the_next_flush_works(tmp_path: Path, count: int) -> None:
+    class Buggy(WatchedFiles):
+        has_bug = True
+
+        def synced(self, path: str) -> None:
+            if self.has_bug:
+                raise ValueError("not foreseen")
+            super().synced(path)
+
+        def sync_filesystem(self, path: str, at_most_dirty: int) -> bool:
+            if self.has_bug:
+                raise ValueError("not foreseen")
+            return super().sync_filesystem(path, at_most_dirty)
+
+    async def run() -> None:
+        files = Buggy(whole=True)
+        files.has_bug = False
+        store = LocalStore(str(tmp_path), files=files)
+        logs = open_logs(store, count)
+        files.has_bug = True
+        for outcome in await asyncio.gather(*(wait_for(append(log)) for log in logs), return_exceptions=True):
+            assert isinstance(outcome, StorageError)
+            assert "not foreseen" in str(outcome)
+        assert all(log.durable_offset == 0 for log in logs)
+        files.has_bug = False
+        for log in logs:
+            log.flush()
+            await asyncio.wait_for(wait_for(append(log)), 20)
+        assert all(log.durable_offset == 2 for log in logs)
+        assert await store.close() == {}
+
+    asyncio.run(run())
+
+
 def test_a_caller_that_gives_up_does_not_disturb_the_others(tmp_path: Path) -> None:
     async def run() -> None:
         files = WatchedFiles(whole=False)

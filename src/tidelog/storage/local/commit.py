@@ -164,7 +164,11 @@ class GroupCommit:
             if isinstance(round_, threading.Event):
                 round_.set()
             else:
-                self._way.run([job for _, job in round_])
+                try:
+                    self._way.run([job for _, job in round_])
+                except Exception as error:
+                    for _, job in round_:
+                        job.fail_unforeseen(error)
                 self._loop.call_soon_threadsafe(self._done, round_)
 
     def wait_for_rounds(self) -> None:

@@ -49,6 +49,8 @@ class FlushJob:
                 files.sync_directory(self.directory)
         except OSError as error:
             self.error = storage_error(error, f"flush {self.directory}")
+        except Exception as error:
+            self.fail_unforeseen(error)
         else:
             if self.checkpoint is not None:
                 # The data is durable: a checkpoint that cannot be written only makes the next opening slower.
@@ -56,6 +58,11 @@ class FlushJob:
                     write_checkpoint(files, self.directory, self.checkpoint)
                 except OSError:
                     self.checkpoint = None
+
+    def fail_unforeseen(self, error: Exception) -> None:
+        """A bug of ours: nobody may take the bytes for durable, and nobody may wait for ever."""
+        if self.error is None:
+            self.error = StorageError(f"flush {self.directory}: {error!r}")
 
 
 def finish_together(files: Files, filesystem: str, jobs: list[FlushJob]) -> None:
