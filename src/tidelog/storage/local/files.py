@@ -13,6 +13,7 @@ import fcntl
 import mmap
 import os
 import sys
+import time
 from typing import NamedTuple, Protocol
 
 from tidelog.errors import DirectoryInUse, StorageError, StorageFull, StorageUnavailable
@@ -107,6 +108,10 @@ class OsFile:
 
 
 class OsFiles:
+    def __init__(self) -> None:
+        self._directories: dict[str, OsFile] = {}  # of file systems that are synced again and again
+        self._dirty = _DirtyBytes()
+
     def open(self, path: str, *, create: bool = False, writable: bool = True) -> File:
         flags = (os.O_RDWR if writable else os.O_RDONLY) | (os.O_CREAT if create else 0) | os.O_CLOEXEC
         return OsFile(path, os.open(path, flags, 0o644))
@@ -148,15 +153,15 @@ class OsFiles:
             os.close(fd)
 
     def sync_filesystem(self, path: str, at_most_dirty: int) -> bool:
-        if _syncfs is None or (at_most_dirty < sys.maxsize and _dirty_bytes() > at_most_dirty):
+        if _syncfs is None or (at_most_dirty < sys.maxsize and self._dirty.look() > at_most_dirty):
             return False
-        fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            if _syncfs(fd) != 0:
-                number = ctypes.get_errno()
-                raise OSError(number, os.strerror(number), path)
-        finally:
-            os.close(fd)
+        directory = self._directories.get(path)
+        if directory is None:
+            fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            directory = self._directories[path] = OsFile(path, fd)
+        if _syncfs(directory.fileno()) != 0:
+            number = ctypes.get_errno()
+            raise OSError(number, os.strerror(number), path)
         return True
 
     def lock(self, path: str, content: str) -> File:
@@ -195,11 +200,31 @@ def _find_syncfs() -> "ctypes._FuncPointer | None":
 _syncfs = _find_syncfs()
 
 
-def _dirty_bytes() -> int:
-    """What the system has yet to write back, over all file systems: an upper bound for ours."""
-    with open("/proc/meminfo", "rb", buffering=0) as meminfo:
-        content = meminfo.read(4096)
-    return sum(int(content.split(name, 1)[1].split(None, 1)[0]) << 10 for name in (b"Dirty:", b"Writeback:"))
+class _DirtyBytes:
+    """What the system has yet to write back, over all file systems: an upper bound for ours.
+
+    As seen a moment ago, from a file that stays open: every call into the system gives the thread that runs Python
+    away, and under load it takes longer to get that back than the call itself."""
+
+    _FRESH_S = 0.05
+
+    def __init__(self) -> None:
+        self._meminfo: OsFile | None = None
+        self._at = 0.0
+        self._seen = 0
+
+    def look(self) -> int:
+        now = time.monotonic()
+        if self._meminfo is None or now - self._at > self._FRESH_S:
+            if self._meminfo is None:
+                path = "/proc/meminfo"
+                self._meminfo = OsFile(path, os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            content = self._meminfo.pread(4096, 0)
+            self._seen = sum(
+                int(content.split(name, 1)[1].split(None, 1)[0]) << 10 for name in (b"Dirty:", b"Writeback:")
+            )
+            self._at = now
+        return self._seen
 
 
 _FULL = {errno.ENOSPC, errno.EDQUOT}
