@@ -27,6 +27,7 @@ from tidelog.metadata.rows import ConfigRow, TopicRow
 from tidelog.metadata.sqlite import SqliteStore
 from tidelog.metadata.store import Change, R
 from tidelog.model import TopicPartition
+from tidelog.promise import Promise
 
 NOW_MS = 1_700_000_000_000
 
@@ -40,18 +41,26 @@ class Store:
         self.go.set()
         self.waiting = 0
         self.failing = 0
+        self._tasks: list[asyncio.Task[None]] = []
 
-    async def load(self, table: type[R]) -> list[R]:
-        return await self.real.load(table)
+    def load(self, table: type[R]) -> Promise[list[R]]:
+        return self.real.load(table)
 
-    async def write(self, changes: Sequence[Change]) -> None:
+    def write(self, changes: Sequence[Change]) -> Promise[None]:
+        promise: Promise[None] = Promise()
+        self._tasks.append(asyncio.ensure_future(self._write(changes, promise)))
+        return promise
+
+    async def _write(self, changes: Sequence[Change], promise: Promise[None]) -> None:
         self.waiting += 1
         await self.go.wait()
         self.waiting -= 1
         if self.failing:
             self.failing -= 1
-            raise StorageFull("the disk is full")
-        await self.real.write(changes)
+            promise.fail(StorageFull("the disk is full"))
+        else:
+            await self.real.write(changes)
+            promise.settle(None)
 
     async def close(self) -> None:
         await self.real.close()

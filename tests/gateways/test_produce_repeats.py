@@ -2,7 +2,6 @@
 
 import random
 import struct
-from collections.abc import Callable
 
 import pytest
 
@@ -11,6 +10,7 @@ from tests.support.brokers import BrokerProcess, unique
 from tests.support.logs import batch
 from tidelog.errors import StorageError
 from tidelog.gateways.kafka.produce_repeats import MOST_KNOWN, ProduceRepeats
+from tidelog.promise import Listener
 from tidelog.wire.apis import BY_NAME
 from tidelog.wire.envelope import decode_response, encode_request
 from tidelog.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
@@ -146,8 +146,8 @@ def test_a_failed_sync_is_an_error_and_memory_is_bounded() -> None:
     class Append:
         base_offset, append_time_ms, done = 5, 1, False
 
-        def when_done(self, call: Callable[[Exception | None], None]) -> None:
-            call(StorageError("the disk is gone"))
+        def when_done(self, call: Listener[None]) -> None:
+            call(None, StorageError("the disk is gone"))
 
     class Partition:
         class config:  # noqa: N801

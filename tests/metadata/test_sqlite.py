@@ -327,13 +327,13 @@ def test_if_a_commit_fails_as_a_whole_each_write_is_tried_alone(path: str) -> No
             self.connection = connection
             self.left = 2  # the commit of all together, and of the first alone
 
-        def execute(self, sql: str, *parameters: Any) -> Any:
-            if sql == "COMMIT" and self.left:
+        def executemany(self, sql: str, parameters: Any) -> Any:
+            if self.left:
                 self.left -= 1
                 error = sqlite3.OperationalError("database or disk is full")
                 error.sqlite_errorcode = sqlite3.SQLITE_FULL
                 raise error
-            return self.connection.execute(sql, *parameters)
+            return self.connection.executemany(sql, parameters)
 
         def __getattr__(self, name: str) -> Any:
             return getattr(self.connection, name)

@@ -30,6 +30,7 @@ class WatchedFiles(OsFiles):
     """Real files; syncs are counted, can be held up and can fail."""
 
     def __init__(self, *, whole: bool) -> None:
+        super().__init__()
         self.whole = whole
         self.file_syncs: list[str] = []
         self.whole_syncs = 0

@@ -1,9 +1,14 @@
-"""What the shells of all coordinators do alike: wake them when something is due, and send what they have decided."""
+"""What the shells of all coordinators do alike: wake them when something is due, store what they have decided, and
+send what they say."""
 
 import asyncio
 import time
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any, cast
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Any
+
+from tidelog.errors import TidelogError
+from tidelog.metadata.store import Change, MetadataStore
+from tidelog.promise import Promise
 
 
 def now_ms() -> int:
@@ -42,9 +47,41 @@ class Alarm:
         self._ring()
 
 
+class Writes:
+    """Decisions on their way into the store."""
+
+    def __init__(self, metadata: MetadataStore) -> None:
+        self._metadata = metadata
+        self._under_way = 0
+        self._drained: asyncio.Future[None] | None = None
+
+    def write(self, changes: Sequence[Change], then: Callable[[TidelogError | None], None]) -> None:
+        """`then` is called when they are durable, or with the reason why they are not."""
+
+        def done(_: None, error: Exception | None) -> None:
+            try:
+                if error is not None and not isinstance(error, TidelogError):
+                    raise error
+                then(error)
+            finally:
+                self._under_way -= 1
+                if self._drained is not None and not self._under_way:
+                    self._drained.set_result(None)
+                    self._drained = None
+
+        self._under_way += 1
+        self._metadata.write(changes).when_done(done)
+
+    async def drain(self) -> None:
+        """Wait until none is under way, also of those that the ones before them led to."""
+        if self._under_way:
+            self._drained = asyncio.get_running_loop().create_future()
+            await self._drained
+
+
 def send(replies: Iterable[tuple[Hashable, Any]]) -> None:
-    """To those who wait: the tokens of a shell's questions are futures."""
+    """To those who wait: the tokens of a shell's questions are promises."""
     for token, reply in replies:
-        future = cast("asyncio.Future[Any]", token)
-        if not future.done():  # else the client is gone
-            future.set_result(reply)
+        assert isinstance(token, Promise)
+        if not token.is_kept:  # else it was told that the broker stops
+            token.settle(reply)

@@ -4,18 +4,19 @@ JoinGroup and SyncGroup wait for other members, so long that a broker which stop
 the coordinator again, and the group stays as it is. Its members go on with it after the restart.
 """
 
-import asyncio
+from functools import partial
 from typing import Any
 
 import structlog
 
-from tidelog.broker.alarm import Alarm, now_ms, send
+from tidelog.broker.alarm import Alarm, Writes, now_ms, send
 from tidelog.broker.coordination.groups import GroupCoordinator, Outcome
 from tidelog.broker.coordination.groups.messages import JoinGroup, JoinGroupReply, SyncGroup, SyncGroupReply
 from tidelog.broker.group_configs import GroupConfigs
 from tidelog.broker.topics import Topic
 from tidelog.errors import TidelogError
 from tidelog.metadata.store import MetadataStore
+from tidelog.promise import Promise
 
 _WAITS_FOR_MEMBERS = {JoinGroup: JoinGroupReply, SyncGroup: SyncGroupReply}
 
@@ -28,11 +29,9 @@ class Groups:
     def __init__(self, coordinator: GroupCoordinator, metadata: MetadataStore, configs: GroupConfigs) -> None:
         self.coordinator = coordinator
         self.configs = configs
-        self._metadata = metadata
-        self._loop = asyncio.get_running_loop()
+        self._writes = Writes(metadata)
         self._alarm = Alarm(coordinator.next_deadline_ms, self.tick)
-        self._writes: set[asyncio.Task[None]] = set()
-        self._waiting: dict[asyncio.Future[Any], JoinGroupReply | SyncGroupReply] = {}  # what to say when stopping
+        self._waiting: dict[Promise[Any], JoinGroupReply | SyncGroupReply] = {}  # what to say when stopping
         self._stopping = False
 
     def ask(self, request: Any) -> Any:  # noqa: ANN401  (a request of `coordination.groups`, and its reply)
@@ -40,16 +39,20 @@ class Groups:
         reply_kind = _WAITS_FOR_MEMBERS.get(type(request))
         if self._stopping and reply_kind is not None:
             return reply_kind().not_available()
-        token: asyncio.Future[Any] = self._loop.create_future()
+        token: Promise[Any] = Promise()
         outcome = self.coordinator.handle(request, token, now_ms())
         if not outcome.changes and len(outcome.replies) == 1 and outcome.replies[0][0] is token:
             self._alarm.set()
             return outcome.replies[0][1]
         self._carry_out(outcome)
-        if reply_kind is not None and not token.done():
+        if reply_kind is not None and not token.is_kept:
             self._waiting[token] = reply_kind().not_available()
-            token.add_done_callback(lambda done: self._waiting.pop(done, None))
+            return token.then(lambda reply: self._answered(token, reply))
         return token
+
+    def _answered(self, token: Promise[Any], reply: Any) -> Any:  # noqa: ANN401
+        del self._waiting[token]
+        return reply
 
     def stop_waiting(self) -> None:
         """The broker stops: nobody waits for other members any longer. No group changes by that."""
@@ -75,16 +78,12 @@ class Groups:
     def _carry_out(self, outcome: Outcome) -> None:
         self._alarm.set()
         if outcome.changes:
-            task = self._loop.create_task(self._store(outcome))
-            self._writes.add(task)
-            task.add_done_callback(self._writes.discard)
+            self._writes.write(outcome.changes, partial(self._stored, outcome))
         else:
             send(outcome.replies)
 
-    async def _store(self, outcome: Outcome) -> None:
-        try:
-            await self._metadata.write(outcome.changes)
-        except TidelogError as error:
+    def _stored(self, outcome: Outcome, error: TidelogError | None) -> None:
+        if error is not None:
             log.error("group state could not be stored", reason=str(error))
             outcome = self.coordinator.failed(outcome, now_ms())
             self._alarm.set()
@@ -94,5 +93,4 @@ class Groups:
 
     async def close(self) -> None:
         self._alarm.close()
-        if self._writes:
-            await asyncio.wait(self._writes)
+        await self._writes.drain()

@@ -3,11 +3,12 @@ after both; what was decided before a crash is completed after it."""
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import structlog
 
-from tidelog.broker.alarm import Alarm, now_ms, send
+from tidelog.broker.alarm import Alarm, Writes, now_ms, send
 from tidelog.broker.coordination.groups import GroupCoordinator
 from tidelog.broker.coordination.transactions import Ending, Outcome, TransactionCoordinator
 from tidelog.broker.coordination.transactions import messages as m
@@ -16,6 +17,7 @@ from tidelog.broker.producer_ids import ProducerIds
 from tidelog.broker.topics import Topic, UnknownTopic
 from tidelog.errors import InvalidProducerEpoch, TidelogError
 from tidelog.metadata.store import MetadataStore
+from tidelog.promise import Promise
 from tidelog.storage.log import Appended
 
 COORDINATOR_EPOCH = 0  # one node coordinates everything, from the beginning
@@ -40,14 +42,15 @@ class Transactions:
         groups: GroupCoordinator,
     ) -> None:
         self.coordinator = coordinator
-        self._metadata = metadata
+        self._writes = Writes(metadata)
         self._producer_ids = producer_ids
         self._groups = groups
         self._partition: Callable[[str, int], Partition]
         self._loop = asyncio.get_running_loop()
         self._alarm = Alarm(coordinator.next_deadline_ms, self.tick)
-        self._writes: set[asyncio.Task[None]] = set()
-        self._endings: set[asyncio.Task[None]] = set()
+        self._asking: set[asyncio.Task[None]] = set()
+        self._endings: set[Ending] = set()
+        self._all_ended: asyncio.Future[None] | None = None
         self._queues: dict[int, asyncio.Future[None]] = {}
 
     def begin(self, partition: Callable[[str, int], Partition], restored: Outcome) -> None:
@@ -58,10 +61,13 @@ class Transactions:
         self._carry_out(restored)
 
     def ask(self, request: m.Request) -> Any:  # noqa: ANN401  (the request's reply)
-        """The reply, or an awaitable of it when it has to wait for a write or for markers."""
+        """The reply, or a promise of it when it has to wait for a write or for markers."""
+        token: Promise[Any] = Promise()
         if self._producer_ids.are_few and isinstance(request, _MAY_NEED_AN_ID):
-            return self._loop.create_task(self._ask_with_ids(request))
-        token: asyncio.Future[Any] = self._loop.create_future()
+            task = self._loop.create_task(self._ask_with_ids(request, token))
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
+            return token
         outcome = self.coordinator.handle(request, token, now_ms())
         if not outcome.changes and not outcome.endings and len(outcome.replies) == 1:
             ((of, reply),) = outcome.replies
@@ -70,14 +76,12 @@ class Transactions:
         self._carry_out(outcome)
         return token
 
-    async def _ask_with_ids(self, request: m.Request) -> Any:  # noqa: ANN401
+    async def _ask_with_ids(self, request: m.Request, token: Promise[Any]) -> None:
         try:
             await self._producer_ids.reserve()
         except TidelogError as error:
             log.error("producer ids could not be reserved", reason=str(error))
-        token: asyncio.Future[Any] = self._loop.create_future()
         self._carry_out(self.coordinator.handle(request, token, now_ms()))
-        return await token
 
     def wait_in_line(self, producer_id: int) -> "PlaceInLine | None":
         """A producer's batches are appended in the order in which they came, also if the first of them had to wait.
@@ -106,17 +110,13 @@ class Transactions:
     def _carry_out(self, outcome: Outcome) -> None:
         self._alarm.set()
         if outcome.changes:
-            task = self._loop.create_task(self._store(outcome))
-            self._writes.add(task)
-            task.add_done_callback(self._writes.discard)
+            reached("deciding" if outcome.endings else "storing")
+            self._writes.write(outcome.changes, partial(self._stored, outcome))
         else:
             self._go_on(outcome)
 
-    async def _store(self, outcome: Outcome) -> None:
-        reached("deciding" if outcome.endings else "storing")
-        try:
-            await self._metadata.write(outcome.changes)
-        except TidelogError as error:
+    def _stored(self, outcome: Outcome, error: TidelogError | None) -> None:
+        if error is not None:
             log.error("a transaction's state could not be stored", reason=str(error))
             outcome = self.coordinator.failed(outcome, now_ms())
             self._alarm.set()
@@ -128,15 +128,44 @@ class Transactions:
 
     def _go_on(self, outcome: Outcome) -> None:
         for ending in outcome.endings:
+            self._endings.add(ending)
             self._end(ending)
         send(outcome.replies)
 
     def _end(self, ending: Ending) -> None:
         """Write the markers; see to the rest when they are durable."""
+        if ending not in self._endings:
+            return  # the broker stops
         appended, is_done = self._append_markers(ending)
-        task = self._loop.create_task(self._complete(ending, appended, is_done))
-        self._endings.add(task)
-        task.add_done_callback(self._endings.discard)
+        waiting = len(appended)
+
+        def durable(_: None, error: Exception | None) -> None:
+            nonlocal waiting, is_done
+            waiting -= 1
+            if error is not None:
+                log.error("a marker could not be made durable", reason=str(error))
+                is_done = False
+            if not waiting:
+                self._ended_or_not(ending, is_done=is_done)
+
+        for marker in appended:
+            marker.when_done(durable)
+        if not appended:  # not at once: whoever asked for the end is answered first
+            self._loop.call_soon(partial(self._ended_or_not, ending, is_done=is_done))
+
+    def _ended_or_not(self, ending: Ending, *, is_done: bool) -> None:
+        if ending not in self._endings:
+            return
+        if not is_done:
+            self._go_on(self.coordinator.stuck(ending))
+            self._loop.call_later(MARKER_RETRY_S, self._end, ending)
+            return
+        reached("completed")
+        self._endings.remove(ending)
+        self._carry_out(self.coordinator.completed(ending, now_ms()))
+        if not self._endings and self._all_ended is not None:
+            self._all_ended.set_result(None)
+            self._all_ended = None
 
     def _append_markers(self, ending: Ending) -> tuple[list[Appended], bool]:
         """What to wait for, and whether that is all."""
@@ -166,32 +195,16 @@ class Transactions:
                     appended.append(marker)
         return appended, is_done
 
-    async def _complete(self, ending: Ending, appended: list[Appended], is_done: bool) -> None:
-        while True:
-            for marker in appended:
-                try:
-                    await marker
-                except TidelogError as error:
-                    log.error("a marker could not be made durable", reason=str(error))
-                    is_done = False
-            if is_done:
-                break
-            self._go_on(self.coordinator.stuck(ending))
-            await asyncio.sleep(MARKER_RETRY_S)
-            appended, is_done = self._append_markers(ending)
-        reached("completed")
-        self._carry_out(self.coordinator.completed(ending, now_ms()))
-
     async def close(self) -> None:
         """What is decided but not completed by now is completed by the next start."""
         self._alarm.close()
         if self._endings:
-            await asyncio.wait(self._endings, timeout=MARKER_RETRY_S)
-        for task in self._endings:
-            task.cancel()
+            self._all_ended = self._loop.create_future()
+            await asyncio.wait([self._all_ended], timeout=MARKER_RETRY_S)
+            self._all_ended = None
+            self._endings.clear()
         self._carry_out(self.coordinator.store_all())
-        while self._writes:
-            await asyncio.wait(self._writes)
+        await self._writes.drain()
 
 
 class PlaceInLine:

@@ -13,7 +13,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
-from itertools import starmap
+from itertools import chain, starmap
 from operator import attrgetter
 from queue import Empty, SimpleQueue
 from types import NoneType
@@ -21,13 +21,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, get_args, get_type
 
 from tidelog.errors import DirectoryInUse, InvalidInput, StorageError, StorageFull, StorageUnavailable, TidelogError
 from tidelog.metadata.rows import TABLES, Row
-from tidelog.metadata.store import Change, Put, R
+from tidelog.metadata.store import Change, Delete, R
+from tidelog.promise import Promise
 
 if TYPE_CHECKING:  # it takes some milliseconds, which the thread spends while the rest of the broker starts
     import sqlite3
 
 METADATA_FILE = "metadata.sqlite"  # in the data directory
 _MOST_CALLERS_PER_COMMIT = 1024
+_MOST_ROWS_PER_STATEMENT = 16  # SQLite keeps a compiled one for each number of them
 _LOCK_TIMEOUT_S = 1.0
 _PAGE_BYTES = 4096
 _WAL_KEPT_BYTES = 16 << 20
@@ -48,20 +50,20 @@ class MetadataTooNew(StorageUnavailable):
 
 class _Write(NamedTuple):
     changes: Sequence[Change]
-    answer: "asyncio.Future[Any]"
+    answer: Promise[Any]
 
 
 class _Load(NamedTuple):
     table: type[Any]  # one of TABLES
-    answer: "asyncio.Future[Any]"
+    answer: Promise[Any]
 
 
 class _Close(NamedTuple):
-    answer: "asyncio.Future[Any]"
+    answer: Promise[Any]
 
 
 _Request: TypeAlias = _Write | _Load | _Close
-_Outcome: TypeAlias = tuple["asyncio.Future[Any]", Any, Exception | None]  # whose, result, error
+_Outcome: TypeAlias = tuple[Promise[Any], Any, Exception | None]  # whose, result, error
 
 
 class SqliteStore:
@@ -75,7 +77,7 @@ class SqliteStore:
         self._loop = asyncio.get_running_loop()
         self._requests: SimpleQueue[_Request] = SimpleQueue()
         self._closing: asyncio.Future[None] | None = None
-        self._opened: asyncio.Future[None] = self._loop.create_future()
+        self._opened: Promise[None] = Promise()
         self._connection: sqlite3.Connection
         self._thread = threading.Thread(target=self._run, name="metadata", daemon=True)
 
@@ -88,28 +90,29 @@ class SqliteStore:
         await store._opened
         return store
 
-    async def load(self, table: type[R]) -> list[R]:
-        answer = self._loop.create_future()
+    def load(self, table: type[R]) -> Promise[list[R]]:
+        answer: Promise[list[R]] = Promise()
         self._ask(_Load(table, answer))
-        rows: list[R] = await answer
-        return rows
+        return answer
 
-    async def write(self, changes: Sequence[Change]) -> None:
-        answer = self._loop.create_future()
+    def write(self, changes: Sequence[Change]) -> Promise[None]:
+        answer: Promise[None] = Promise()
         self._ask(_Write(changes, answer))
-        await answer
+        return answer
 
     async def close(self) -> None:
         if self._closing is None:
-            self._closing = self._loop.create_future()
-            self._requests.put(_Close(self._closing))
+            answer: Promise[None] = Promise()
+            self._requests.put(_Close(answer))
+            self._closing = asyncio.ensure_future(answer)
         await asyncio.shield(self._closing)
         self._thread.join()
 
-    def _ask(self, request: _Request) -> None:
-        if self._closing is not None:
-            raise StorageUnavailable(f"the metadata store {self.path} is closed")
-        self._requests.put(request)
+    def _ask(self, request: _Write | _Load) -> None:
+        if self._closing is None:
+            self._requests.put(request)
+        else:
+            request.answer.fail(StorageUnavailable(f"the metadata store {self.path} is closed"))
 
     # What follows runs in the store's thread.
 
@@ -159,11 +162,15 @@ class SqliteStore:
             return []
         run = self._connection.execute
         try:
-            run("BEGIN IMMEDIATE")
-            for write in writes:
-                for change in write.changes:
-                    run(*_statement(change))
-            run("COMMIT")
+            statements = _statements(change for write in writes for change in write.changes)
+            if len(statements) == 1:
+                ((sql, values),) = statements  # a transaction by itself
+                self._connection.executemany(sql, (values,))  # which does not stop to ask for a row id
+            elif statements:
+                run("BEGIN IMMEDIATE")
+                for statement in statements:
+                    run(*statement)
+                run("COMMIT")
         except Exception as error:
             self._roll_back()
             if len(writes) == 1:
@@ -203,13 +210,11 @@ class SqliteStore:
 
 
 def _answer(outcomes: list[_Outcome]) -> None:
-    for future, result, error in outcomes:
-        if future.done():  # its caller gave up; what it asked for is done all the same
-            continue
+    for promise, result, error in outcomes:
         if error is None:
-            future.set_result(result)
+            promise.settle(result)
         else:
-            future.set_exception(error)
+            promise.fail(error)
 
 
 # How a row is laid out in its table
@@ -226,7 +231,7 @@ class _Layout:
     columns: dict[str, str]  # name -> declaration
     key: tuple[str, ...]
     select: str
-    put: str
+    put: tuple[str, ...]  # by the number of rows
     delete: tuple[str, ...]  # by the number of key fields given
     values: Callable[[Row], tuple[Any, ...]]
     decode: Callable[[Iterable[tuple[Any, ...]]], list[Row]]
@@ -242,13 +247,14 @@ def _layout(row: type[Row]) -> _Layout:
     columns = {field.name: _declaration(hints[field.name]) for field in fields(row)}
     names = _names(columns)
     equal = [f'"{name}" = ?' for name in row.KEY]
+    insert, row_of = f'INSERT OR REPLACE INTO "{table}" ({names}) VALUES', f"({', '.join('?' * len(columns))})"
     where = ["", *(" WHERE " + " AND ".join(equal[: count + 1]) for count in range(len(equal)))]
     return _Layout(
         table=table,
         columns=columns,
         key=row.KEY,
         select=f'SELECT {names} FROM "{table}"',  # noqa: S608 (all names are ours)
-        put=f'INSERT OR REPLACE INTO "{table}" ({names}) VALUES ({", ".join("?" * len(columns))})',  # noqa: S608
+        put=tuple(f"{insert} {', '.join([row_of] * rows)}" for rows in range(_MOST_ROWS_PER_STATEMENT + 1)),
         delete=tuple(f'DELETE FROM "{table}"{condition}' for condition in where),  # noqa: S608
         values=attrgetter(*columns),
         decode=_decoder(row, hints),
@@ -293,10 +299,36 @@ def _names(names: Iterable[str]) -> str:
     return ", ".join(f'"{name}"' for name in names)
 
 
-def _statement(change: Change) -> tuple[str, tuple[Any, ...]]:
-    if isinstance(change, Put):
-        layout = _LAYOUTS[type(change.row)]
-        return layout.put, layout.values(change.row)
+_Statement: TypeAlias = tuple[str, Sequence[Any]]
+
+
+def _statements(changes: Iterable[Change]) -> list[_Statement]:
+    """In their order. Neighbours that go into the same table share a statement: each one takes the thread that runs
+    Python away from the event loop and hands it back."""
+    statements: list[_Statement] = []
+    layout: _Layout | None = None
+    rows: list[tuple[Any, ...]] = []
+
+    def put() -> None:
+        if layout is not None and rows:
+            statements.append((layout.put[len(rows)], list(chain.from_iterable(rows))))
+            rows.clear()
+
+    for change in changes:
+        if isinstance(change, Delete):
+            put()
+            statements.append(_delete(change))
+            continue
+        of_row = _LAYOUTS[type(change.row)]
+        if of_row is not layout or len(rows) == _MOST_ROWS_PER_STATEMENT:
+            put()
+            layout = of_row
+        rows.append(of_row.values(change.row))
+    put()
+    return statements
+
+
+def _delete(change: Delete) -> _Statement:
     layout = _LAYOUTS[change.table]
     if len(change.key) >= len(layout.delete):
         raise InvalidInput(f"{change.table.__name__} has {len(layout.key)} key fields, not {len(change.key)}")

@@ -1,7 +1,7 @@
 """`MetadataStore`: durable rows, written in all-or-nothing groups. SQLite in one process, PostgreSQL in a cluster.
 
 The broker keeps the rows it needs in memory: it loads them when it starts and decides on what it has. A reply that
-promises something goes out after the write that makes it true has returned.
+promises something goes out after the write that makes it true.
 """
 
 from collections.abc import Sequence
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias, TypeVar
 
 from tidelog.metadata.rows import Row
+from tidelog.promise import Promise
 
 R = TypeVar("R", bound=Row)
 
@@ -32,12 +33,12 @@ Change: TypeAlias = Put | Delete
 
 
 class MetadataStore(Protocol):
-    async def load(self, table: type[R]) -> list[R]:
-        """Every row of a table."""
+    def load(self, table: type[R]) -> Promise[list[R]]:
+        """Every row of a table, as the writes before it left it."""
 
-    async def write(self, changes: Sequence[Change]) -> None:
-        """Durable and visible when it returns; nothing of it otherwise. Writes take effect in the order of the calls;
-        those that wait at the same time share a commit."""
+    def write(self, changes: Sequence[Change]) -> Promise[None]:
+        """Durable and visible when the promise is kept; nothing of it if it fails. Writes take effect, and promises
+        are kept, in the order of the calls; those that wait at the same time share a commit."""
 
     async def close(self) -> None:
         """After everything that was asked for is written."""

@@ -5,11 +5,12 @@ thread, the event loop's; what takes long happens behind `Appended` or in a slic
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from tidelog.model import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs
+from tidelog.promise import Listener
 from tidelog.records.batch import ReadBuffer, WriteBuffer
 from tidelog.settings import LogSettings
 
@@ -34,7 +35,7 @@ class Appended(Protocol):
 
     def __await__(self) -> Generator[Any, None, "Appended"]: ...
 
-    def when_done(self, call: Callable[[Exception | None], None]) -> None:
+    def when_done(self, call: Listener[None]) -> None:
         """The same for those who have no task to wait in; not called within this call."""
 
 

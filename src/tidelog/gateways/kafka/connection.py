@@ -14,9 +14,11 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol, TypeAlias, cast
 
 from tidelog.errors import TidelogError
+from tidelog.promise import Promise
 from tidelog.wire.envelope import Chunks, RequestHeader, decode_request_body, decode_request_header, encode_response
 from tidelog.wire.framing import FrameReader
 from tidelog.wire.primitives import Buffer, RecordSource, Struct
@@ -232,6 +234,8 @@ class Connection(asyncio.BufferedProtocol):
             reply = handle(Request(header, frame, self), decode_request_body(header, frame))
             if reply is None or isinstance(reply, Struct):
                 self._answer(pending, header, reply)
+            elif isinstance(reply, Promise):
+                reply.when_done(partial(self._answer_later, pending, header, frame))
             else:
                 task = asyncio.ensure_future(self._wait(pending, header, frame, reply))
                 self._tasks.add(task)
@@ -241,14 +245,25 @@ class Connection(asyncio.BufferedProtocol):
         except Exception as error:
             self._answer_failure(pending, header, frame, error)
 
+    def _answer_later(
+        self, pending: Pending, header: RequestHeader, frame: memoryview, reply: Reply, error: Exception | None
+    ) -> None:
+        try:
+            if error is not None:
+                raise error
+            self._answer(pending, header, reply)
+        except Exception as failure:
+            self._answer_failure(pending, header, frame, failure)
+        self._flush_soon()
+
     async def _wait(
         self, pending: Pending, header: RequestHeader, frame: memoryview, reply: Awaitable[Reply]
     ) -> None:
         try:
-            self._answer(pending, header, await reply)
+            answer, failure = await reply, None
         except Exception as error:
-            self._answer_failure(pending, header, frame, error)
-        self._flush_soon()
+            answer, failure = None, error
+        self._answer_later(pending, header, frame, answer, failure)
 
     def _answer_failure(
         self, pending: Pending, header: RequestHeader | None, frame: memoryview, error: Exception

@@ -1,25 +1,19 @@
-"""Asking the group coordinator: the reply at once, or an awaitable of it, translated into the wire's message."""
+"""Asking the group coordinator: the reply at once, or a promise of it, translated into the wire's message."""
 
-import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from tidelog.broker.coordination.groups import messages as m
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of
+from tidelog.promise import Promise
 
 T = TypeVar("T")
 
 
-def ask(request: Request, question: m.Request, translate: Callable[[Any], T]) -> T | Awaitable[T]:
+def ask(request: Request, question: m.Request, translate: Callable[[Any], T]) -> T | Promise[T]:
     answer = broker_of(request).groups.ask(question)
-    if isinstance(answer, asyncio.Future):
-        return _later(answer, translate)
-    return translate(answer)
-
-
-async def _later(answer: "asyncio.Future[Any]", translate: Callable[[Any], T]) -> T:
-    return translate(await answer)
+    return answer.then(translate) if isinstance(answer, Promise) else translate(answer)
 
 
 def client_of(request: Request) -> dict[str, str]:

@@ -84,7 +84,7 @@ class Durable:
         self._reply = reply
 
     def then(self, send: Callable[[bytearray], None]) -> None:
-        def done(error: Exception | None) -> None:
+        def done(_: None, error: Exception | None) -> None:
             send(self._reply if error is None else self._known.refusal(self._reply, error))
 
         self._appended.when_done(done)

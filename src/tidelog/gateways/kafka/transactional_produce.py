@@ -22,6 +22,7 @@ from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of
 from tidelog.model import TopicPartition
+from tidelog.promise import Promise
 from tidelog.records.batch import HEADER_SIZE, TRANSACTIONAL_BIT
 from tidelog.wire.generated.produce import ProduceRequest, ProduceResponse
 
@@ -82,7 +83,7 @@ async def _in_line(
             reply = transactions.ask(
                 m.AddPartitions(message.transactional_id or "", first.producer_id, first.epoch, partitions)
             )
-            if isinstance(reply, asyncio.Future):
+            if isinstance(reply, Promise):
                 reply = await reply
             code = reply.error_code
         refusals, missing = _checked(transactions, request, message, parts)

@@ -8,13 +8,13 @@ Appends that arrive while a sync is under way wait together for the next one.
 
 import asyncio
 import threading
-from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor, wait
 from queue import SimpleQueue
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from tidelog.errors import StorageError
 from tidelog.model import Offset
+from tidelog.promise import Promise
 from tidelog.storage.local.files import Files
 from tidelog.storage.local.flush import FlushJob, finish_together
 from tidelog.storage.local.log import LocalLog
@@ -38,39 +38,14 @@ class InlineCommit:
         """Without a clock of its own, as early as it may be asked."""
 
 
-class Promise:
-    """That everything before `offset` is durable. Lighter than a future of the loop: whoever waits is called in the
-    turn in which the sync ends, and there is one of these for each durable append."""
+class DurableUpTo(Promise[None]):
+    """That everything before `offset` is durable."""
 
-    __slots__ = ("_call", "_error", "_settled", "offset")
+    __slots__ = ("offset",)
 
     def __init__(self, offset: Offset) -> None:
+        super().__init__()
         self.offset = offset
-        self._call: Callable[[Exception | None], None] | None = None
-        self._error: Exception | None = None
-        self._settled = False
-
-    def settle(self, error: Exception | None) -> None:
-        self._settled = True
-        self._error = error
-        if self._call is not None:
-            self._call(error)
-
-    def when_done(self, call: Callable[[Exception | None], None]) -> None:
-        """One caller; `call` must not raise."""
-        assert self._call is None, "somebody waits already"
-        if self._settled:
-            asyncio.get_running_loop().call_soon(call, self._error)
-        else:
-            self._call = call
-
-    def __await__(self) -> Generator[Any, None, None]:
-        if not self._settled:
-            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self.when_done(lambda _: None if future.done() else future.set_result(None))
-            yield from future
-        if self._error is not None:
-            raise self._error
 
 
 class GroupCommit:
@@ -87,15 +62,15 @@ class GroupCommit:
         self._rounds: SimpleQueue[Round | threading.Event | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._work, name="tidelog-flush", daemon=True)
         self._thread.start()
-        self._waiting: dict[LocalLog, list[Promise]] = {}
+        self._waiting: dict[LocalLog, list[DurableUpTo]] = {}
         self._wanted: dict[LocalLog, None] = {}
         self._timers: dict[LocalLog, asyncio.TimerHandle] = {}
         self._scheduled: asyncio.Handle | None = None
         self._running = False
         self._idle: asyncio.Future[None] | None = None
 
-    def wait(self, log: LocalLog, offset: Offset) -> Promise:
-        promise = Promise(offset)
+    def wait(self, log: LocalLog, offset: Offset) -> DurableUpTo:
+        promise = DurableUpTo(offset)
         waiting = self._waiting.get(log)
         if waiting is None:
             self._waiting[log] = [promise]
@@ -202,7 +177,7 @@ class GroupCommit:
             if promise.offset <= log.durable_offset:
                 promise.settle(None)
             elif error is not None:
-                promise.settle(error)
+                promise.fail(error)
             else:
                 later.append(promise)
         if later:

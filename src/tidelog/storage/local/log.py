@@ -6,7 +6,7 @@ separate step (`begin_flush` .. `end_flush`) that the commit (`commit.py`) runs 
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from tidelog.errors import (
@@ -19,6 +19,7 @@ from tidelog.errors import (
     StorageError,
 )
 from tidelog.model import NO_SEQUENCE, LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs, TopicPartition
+from tidelog.promise import Listener, Promise
 from tidelog.records.batch import (
     CONTROL_BIT,
     LENGTH_END,
@@ -47,17 +48,10 @@ NOTHING = ReadResult([], 0)
 CHECKPOINT_EVERY_BYTES = 32 << 20
 
 
-class Waiter(Protocol):
-    """A promise of the commit: kept when what it waits for is durable."""
-
-    def __await__(self) -> Generator[Any, None, None]: ...
-    def when_done(self, call: Callable[[Exception | None], None]) -> None: ...
-
-
 class Commit(Protocol):
     """Who makes logs durable. See `commit.py`."""
 
-    def wait(self, log: "LocalLog", offset: Offset) -> Waiter | None:
+    def wait(self, log: "LocalLog", offset: Offset) -> Promise[None] | None:
         """Everything before `offset` durable, soon; None if it is already."""
 
     def soon(self, log: "LocalLog") -> None:
@@ -77,34 +71,34 @@ class Shared(NamedTuple):
 
 
 class LocalAppend:
-    __slots__ = ("_waiter", "append_time_ms", "base_offset", "duplicate", "last_offset")
+    __slots__ = ("_promise", "append_time_ms", "base_offset", "duplicate", "last_offset")
 
     def __init__(
         self,
         base_offset: Offset,
         last_offset: Offset,
         append_time_ms: TimestampMs,
-        waiter: Waiter | None,
+        promise: Promise[None] | None,
         duplicate: bool = False,
     ) -> None:
         self.base_offset = base_offset
         self.last_offset = last_offset
         self.append_time_ms = append_time_ms
         self.duplicate = duplicate
-        self._waiter = waiter
+        self._promise = promise
 
     @property
     def done(self) -> bool:
-        return self._waiter is None
+        return self._promise is None
 
     def __await__(self) -> Generator[Any, None, "LocalAppend"]:
-        if self._waiter is not None:
-            yield from self._waiter.__await__()
+        if self._promise is not None:
+            yield from self._promise.__await__()
         return self
 
-    def when_done(self, call: Callable[[Exception | None], None]) -> None:
-        assert self._waiter is not None, "there is nothing to wait for"
-        self._waiter.when_done(call)
+    def when_done(self, call: Listener[None]) -> None:
+        assert self._promise is not None, "there is nothing to wait for"
+        self._promise.when_done(call)
 
 
 class SegmentRange:
@@ -344,7 +338,7 @@ class LocalLog:
     def open_transactions(self) -> dict[ProducerId, Offset]:
         return dict(self._producers.open)
 
-    def _after_append(self, durable: bool, count: int) -> Waiter | None:
+    def _after_append(self, durable: bool, count: int) -> Promise[None] | None:
         policy = self.settings.flush
         if policy is FlushPolicy.ALWAYS or (durable and policy is FlushPolicy.ACKS):
             return self._promise(self._end)
@@ -356,7 +350,7 @@ class LocalLog:
                 self._commit.within(self, self.settings.flush_ms)
         return None
 
-    def _promise(self, offset: Offset) -> Waiter | None:
+    def _promise(self, offset: Offset) -> Promise[None] | None:
         if self.settings.flush not in (FlushPolicy.ACKS, FlushPolicy.ALWAYS) or offset <= self._durable:
             return None
         return self._commit.wait(self, offset)

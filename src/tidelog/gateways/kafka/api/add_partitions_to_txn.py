@@ -12,6 +12,7 @@ from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of
 from tidelog.gateways.kafka.transaction_requests import ask, for_version
 from tidelog.model import TopicPartition
+from tidelog.promise import Promise
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -40,17 +41,15 @@ def handle(
             _partitions(message.v3_and_below_topics),
         ),
     )
-    if isinstance(answer, list):
-        return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=answer)
-    return _one(answer)
+    return answer.then(_one) if isinstance(answer, Promise) else _one(answer)
 
 
-async def _one(answer: Awaitable[Results]) -> AddPartitionsToTxnResponse:
-    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=await answer)
+def _one(results: Results) -> AddPartitionsToTxnResponse:
+    return AddPartitionsToTxnResponse(results_by_topic_v3_and_below=results)
 
 
 async def _many(request: Request, message: AddPartitionsToTxnRequest) -> AddPartitionsToTxnResponse:
-    async def one(answer: Results | Awaitable[Results]) -> Results:
+    async def one(answer: Results | Promise[Results]) -> Results:
         return answer if isinstance(answer, list) else await answer
 
     answers = [
@@ -79,7 +78,7 @@ def _partitions(topics: list[AddPartitionsToTxnTopic]) -> tuple[TopicPartition, 
     return tuple(TopicPartition(topic.name, index) for topic in topics for index in topic.partitions)
 
 
-def _add(request: Request, question: m.AddPartitions) -> Results | Awaitable[Results]:
+def _add(request: Request, question: m.AddPartitions) -> Results | Promise[Results]:
     broker = broker_of(request)
     unknown = {each for each in question.partitions if broker.find(*each) is None}
     if unknown:

@@ -7,6 +7,7 @@ that are in its open transaction; from v12 on they are added to it: `transaction
 """
 
 from collections.abc import Awaitable
+from functools import partial
 
 from tidelog.broker.broker import Broker
 from tidelog.errors import TidelogError
@@ -15,6 +16,7 @@ from tidelog.gateways.kafka.context import broker_of, code_of, now_ms
 from tidelog.gateways.kafka.produce_repeats import ProduceRepeats
 from tidelog.gateways.kafka.transactional_produce import Refusals, in_transaction
 from tidelog.model import TimestampType
+from tidelog.promise import Promise
 from tidelog.storage.log import Appended
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.produce import (
@@ -63,9 +65,9 @@ def _produce(
     if acks == 0:
         _refuse_silently(response)
         return None
-    if waiting:
-        return _durable(response, waiting)
-    return response
+    if not waiting:
+        return response
+    return _durable(response, waiting)
 
 
 def _learn(request: Request, message: ProduceRequest, response: ProduceResponse) -> None:
@@ -112,15 +114,23 @@ def _append(
     return result
 
 
-async def _durable(response: ProduceResponse, waiting: Waiting) -> ProduceResponse:
-    for appended, result in waiting:
-        try:
-            await appended
-        except TidelogError as error:
-            result.error_code = code_of(error)
+def _durable(response: ProduceResponse, waiting: Waiting) -> Promise[ProduceResponse]:
+    answer: Promise[ProduceResponse] = Promise()
+    missing = len(waiting)
+
+    def done(result: PartitionProduceResponse, _: None, error: Exception | None) -> None:
+        nonlocal missing
+        missing -= 1
+        if error is not None:
+            result.error_code = code_of(error) if isinstance(error, TidelogError) else ErrorCode.UNKNOWN_SERVER_ERROR
             result.error_message = str(error)
             result.base_offset = -1
-    return response
+        if not missing:
+            answer.settle(response)
+
+    for appended, result in waiting:
+        appended.when_done(partial(done, result))
+    return answer
 
 
 def _refuse_silently(response: ProduceResponse) -> None:
