@@ -45,8 +45,8 @@ class FileRange(Protocol):
     position: int
     size: int
 
-    def read(self, position: int | None = None) -> bytes:
-        """All of it, or from a position of the file on."""
+    def read(self, position: int | None = None, most: int | None = None) -> bytes:
+        """All of it; or from a position of the file on, and no more than `most` bytes."""
 
     def fileno(self) -> int:
         """For sendfile."""

@@ -28,14 +28,16 @@ Reply: TypeAlias = Struct | None
 Handler: TypeAlias = Callable[["Request", Any], Reply | Awaitable[Reply]]
 
 UNKNOWN_SERVER_ERROR = -1
+FULL_BYTES = 64 << 10  # that wait for a socket with room: the client reads more slowly than we write
 
 
 class StoredChunk(Protocol):
     """A `RecordSource` of ours, when it is time to write it."""
 
-    def write(self, transport: asyncio.Transport, socket: int | None, out: list[Buffer]) -> None:
+    def write(self, transport: asyncio.Transport, socket: int | None, out: list[Buffer]) -> bool:
         """Add it to `out`, which is written next; or write what is in `out`, empty it, and send the rest directly to
-        the socket, if there is one that may be written to directly."""
+        the socket, if there is one that may be written to directly. False, with `out` empty: that was enough for now;
+        call again, when the transport has room if it has more than `FULL_BYTES`."""
 
 
 class Request:
@@ -71,11 +73,12 @@ class Later(Protocol):
 class Pending:
     """A request whose reply is not written yet; `chunks` is the reply once there is one (empty: none is sent)."""
 
-    __slots__ = ("chunks", "reply_size", "size")
+    __slots__ = ("chunks", "reply_size", "size", "written")
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.reply_size = 0
+        self.written = 0  # chunks
         self.chunks: Chunks | None = None
 
 
@@ -141,7 +144,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport = cast("asyncio.Transport", transport)
         plain = transport.get_extra_info("sslcontext") is None
         self._socket = transport.get_extra_info("socket").fileno() if plain else None
-        self._transport.set_write_buffer_limits(self._owner.limits.write_buffer_bytes)
+        self._transport.set_write_buffer_limits(FULL_BYTES, 0)
         peer = transport.get_extra_info("peername")
         self.peer = f"{peer[0]}" if isinstance(peer, tuple) else str(peer)
         self.last_active = self._loop.time()
@@ -323,7 +326,8 @@ class Connection(asyncio.BufferedProtocol):
         try:
             pending = self._pending
             while pending and pending[0].chunks is not None and not self._paused_by_writes:
-                self._write_some(transport)
+                if not self._write_some(transport):
+                    break
         except (TidelogError, OSError) as error:  # the reply's first bytes may be out: it cannot be taken back
             self._fail(None, error)
             return
@@ -335,22 +339,27 @@ class Connection(asyncio.BufferedProtocol):
         if self._closing and self.is_idle:
             transport.close()
 
-    def _write_some(self, transport: asyncio.Transport) -> None:
-        """As many replies as go well into one write."""
+    def _write_some(self, transport: asyncio.Transport) -> bool:
+        """As many replies as go well into one write. False: of a large one more is to be written, later."""
         out: list[Buffer] = []
         pending, most, size = self._pending, self._owner.limits.write_buffer_bytes, 0
         while pending and size < most and (chunks := pending[0].chunks) is not None:
-            answered = pending.popleft()
+            answered = pending[0]
+            for chunk in chunks[answered.written :] if answered.written else chunks:
+                if not isinstance(chunk, RecordSource):
+                    out.append(chunk)
+                elif not cast("StoredChunk", chunk).write(transport, self._socket, out):
+                    if not self._paused_by_writes:
+                        self._flush_soon()
+                    return False
+                answered.written += 1
+            pending.popleft()
             self._pending_bytes -= answered.size
             self._reply_bytes -= answered.reply_size
             size += answered.reply_size + 1
-            for chunk in chunks:
-                if isinstance(chunk, RecordSource):
-                    cast("StoredChunk", chunk).write(transport, self._socket, out)
-                else:
-                    out.append(chunk)
         if out:
             transport.writelines(out)
+        return True
 
     def _has_room(self) -> bool:
         limits = self._owner.limits

@@ -112,8 +112,10 @@ class SegmentRange:
         self.position = position
         self.size = size
 
-    def read(self, position: int | None = None) -> bytes:
+    def read(self, position: int | None = None, most: int | None = None) -> bytes:
         start, end = self.position if position is None else position, self.position + self.size
+        if most is not None and end - start > most:
+            end = start + most
         data = self._file.pread(end - start, start)
         if len(data) != end - start:
             raise StorageError(f"{self._file.path} ends before position {end}")

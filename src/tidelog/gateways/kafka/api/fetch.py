@@ -8,14 +8,14 @@ stable offset and tells which transactions were aborted; it waits for transactio
 """
 
 import asyncio
-import contextlib
 import os
+from collections import deque
 from collections.abc import Awaitable
 
 from tidelog.broker.broker import Broker
 from tidelog.broker.partition import LEADER_EPOCH, FetchWait
 from tidelog.errors import StorageError, TidelogError
-from tidelog.gateways.kafka.connection import Request
+from tidelog.gateways.kafka.connection import FULL_BYTES, Request
 from tidelog.gateways.kafka.context import broker_of, code_of, context_of, now_ms
 from tidelog.gateways.kafka.fetch_sessions import FetchSession, FetchTarget, SessionError
 from tidelog.storage.log import AbortedTransaction as Aborted
@@ -33,6 +33,8 @@ from tidelog.wire.primitives import Buffer, RecordSource
 READ_COMMITTED = 1
 MAX_WAIT_MS = 300_000
 _SENDFILE_FROM = 32 << 10  # below it a read and a write are as cheap
+_PIECE = 2 * FULL_BYTES
+_MOST_AT_ONCE = 4 << 20  # then it is others' turn, also if the client takes it as fast as it comes
 NONE_ABORTED: list[Aborted] = []
 Found = list[tuple[FetchTarget, PartitionData]]
 
@@ -40,41 +42,59 @@ Found = list[tuple[FetchTarget, PartitionData]]
 class StoredRecords(RecordSource):
     """Batches in memory and byte ranges of segments; the ranges are read when the reply is written."""
 
-    __slots__ = ("_parts", "_size")
+    __slots__ = ("_parts", "_position", "_size")
 
     def __init__(self, result: ReadResult) -> None:
-        self._parts = result.parts
+        self._parts = deque(result.parts)
+        self._position = -1  # in the file of the first part, if some of it is written
         self._size = result.size
 
     def __len__(self) -> int:
         return self._size
 
-    def write(self, transport: asyncio.Transport, socket: int | None, out: list[Buffer]) -> None:
-        for part in self._parts:
+    def write(self, transport: asyncio.Transport, socket: int | None, out: list[Buffer]) -> bool:
+        parts = self._parts
+        while parts:
+            part = parts[0]
             if isinstance(part, bytes | bytearray | memoryview):
                 out.append(part)
-            elif socket is None or part.size < _SENDFILE_FROM:
+            elif part.size < _SENDFILE_FROM:
                 out.append(part.read())
             else:
                 if out:
                     transport.writelines(out)
                     out.clear()
-                _send_file(transport, socket, part)
+                if not self._send(transport, socket, part):
+                    return False
+            parts.popleft()
+        return True
 
-
-def _send_file(transport: asyncio.Transport, socket: int, part: FileRange) -> None:
-    """From the page cache to the socket, without a copy of ours, as far as the socket takes it at once; what it does
-    not take goes through the transport, which waits for it."""
-    position, end = part.position, part.position + part.size
-    if transport.get_write_buffer_size() == 0:
-        with contextlib.suppress(BlockingIOError):
-            while position < end:
-                sent = os.sendfile(socket, part.fileno(), position, end - position)
-                if sent == 0:
-                    raise StorageError("a segment is shorter than its size")
-                position += sent
-    if position < end:
-        transport.write(part.read(position))
+    def _send(self, transport: asyncio.Transport, socket: int | None, part: FileRange) -> bool:
+        """From the page cache to the socket, without a copy of ours, as far as the socket takes it. When it is full a
+        piece goes through the transport, which tells when there is room again."""
+        position = max(self._position, part.position)
+        end, pause = part.position + part.size, position + _MOST_AT_ONCE
+        while position < end:
+            if position >= pause:
+                self._position = position
+                return False
+            if socket is not None and transport.get_write_buffer_size() == 0:
+                try:
+                    sent = os.sendfile(socket, part.fileno(), position, min(end, pause) - position)
+                except BlockingIOError:
+                    pass
+                else:
+                    if sent == 0:
+                        raise StorageError("a segment is shorter than its size")
+                    position += sent
+                    continue
+            piece = part.read(position, _PIECE)
+            transport.write(piece)
+            position += len(piece)
+            if transport.get_write_buffer_size() > FULL_BYTES:
+                pause = position
+        self._position = -1
+        return True
 
 
 def handle(request: Request, message: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
