@@ -110,6 +110,9 @@ class Owner(Protocol):
         """False: there is no room for another one."""
 
     def closed(self, connection: "Connection") -> None: ...
+    def flush_soon(self, connection: "Connection") -> None:
+        """Flush it when this turn of the loop is over."""
+
     def failed(
         self, connection: "Connection", request: RequestHeader | None, error: Exception, *, answered: bool
     ) -> None:
@@ -188,7 +191,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def resume_writing(self) -> None:
         self._paused_by_writes = False
-        self._flush()
+        self.flush()
 
     # the server calls these
 
@@ -218,7 +221,7 @@ class Connection(asyncio.BufferedProtocol):
         frames = self._frames
         while frames and self._has_room():
             self._take(frames.popleft())
-        self._flush()
+        self._flush_soon()
 
     def _take(self, frame: memoryview) -> None:
         header: RequestHeader | None = None
@@ -312,12 +315,11 @@ class Connection(asyncio.BufferedProtocol):
         self._flush_soon()
 
     def _flush_soon(self) -> None:
-        """After this turn of the loop, so that the replies that become ready in it leave together."""
         if not self._flush_scheduled:
             self._flush_scheduled = True
-            self._loop.call_soon(self._flush)
+            self._owner.flush_soon(self)
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
         """Write the replies that are ready, up to the first request that still waits, as fast as the client reads."""
         self._flush_scheduled = False
         transport = self._transport
@@ -328,7 +330,7 @@ class Connection(asyncio.BufferedProtocol):
             while pending and pending[0].chunks is not None and not self._paused_by_writes:
                 if not self._write_some(transport):
                     break
-        except (TidelogError, OSError) as error:  # the reply's first bytes may be out: it cannot be taken back
+        except Exception as error:  # the reply's first bytes may be out: it cannot be taken back
             self._fail(None, error)
             return
         self.last_active = self._loop.time()
@@ -357,7 +359,9 @@ class Connection(asyncio.BufferedProtocol):
             self._pending_bytes -= answered.size
             self._reply_bytes -= answered.reply_size
             size += answered.reply_size + 1
-        if out:
+        if len(out) == 1:
+            transport.write(out[0])
+        elif out:
             transport.writelines(out)
         return True
 

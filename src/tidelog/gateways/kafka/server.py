@@ -83,6 +83,7 @@ class KafkaServer:
         self.held_bytes = 0
         self._connections: set[Connection] = set()
         self._by_address: Counter[str] = Counter()
+        self._to_flush: list[Connection] = []
         self._handlers: dict[int, Handler] = {}
         self._servers: list[asyncio.Server] = []
         self._sweeper: asyncio.Task[None] | None = None
@@ -153,6 +154,18 @@ class KafkaServer:
         self._by_address[connection.peer] -= 1
         if not self._by_address[connection.peer]:
             del self._by_address[connection.peer]
+
+    def flush_soon(self, connection: Connection) -> None:
+        """The replies that become ready in one turn of the loop leave together, those of all connections one after
+        the other: the first wakes the clients' threads, and the others find them awake."""
+        if not self._to_flush:
+            asyncio.get_running_loop().call_soon(self._flush_all)
+        self._to_flush.append(connection)
+
+    def _flush_all(self) -> None:
+        connections, self._to_flush = self._to_flush, []
+        for connection in connections:
+            connection.flush()
 
     def failed(
         self, connection: Connection, request: RequestHeader | None, error: Exception, *, answered: bool
