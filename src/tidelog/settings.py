@@ -95,7 +95,7 @@ class StorageSettings:
     """What all partitions of one data directory share."""
 
     tail_cache_bytes: int = 64 << 20
-    open_segments: int = 512
+    open_segments: int = 8192
     flush_threads: int = 4
 
     def __post_init__(self) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import socket
 import subprocess
@@ -44,6 +45,28 @@ def serving(directory: Path, *arguments: str) -> Iterator[tuple["subprocess.Pope
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+def test_it_takes_more_connections_than_the_shell_gave_it_files(tmp_path: Path) -> None:
+    """As long as the hard limit allows."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        context = serving(tmp_path)
+        process, bootstrap = context.__enter__()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    try:
+        host, port = bootstrap.split(":")
+        connections = [socket.create_connection((host, int(port)), timeout=20) for _ in range(400)]
+        producer = KafkaProducer(bootstrap_servers=bootstrap)
+        producer.send("t", b"x").get(timeout=20)
+        producer.close(timeout=5)
+        for connection in connections:
+            connection.close()
+        assert process.poll() is None
+    finally:
+        context.__exit__(None, None, None)
 
 
 def test_sigterm_stops_it_cleanly_and_quickly_and_the_data_is_in_the_default_directory(tmp_path: Path) -> None:

@@ -113,7 +113,11 @@ KEYS: dict[str, _Key] = {
     ),
     "shutdown-grace-ms": _Key(str(_NODE.shutdown_grace_ms), _number, "How long a stop waits for open requests."),
     "tail-cache-bytes": _Key(str(_STORAGE.tail_cache_bytes), _number, "Memory for the newest batches."),
-    "open-segments": _Key(str(_STORAGE.open_segments), _number, "The most segments with open files."),
+    "open-segments": _Key(
+        str(_STORAGE.open_segments),
+        _number,
+        "The most segments with open files, if the system allows it.",
+    ),
     "flush-threads": _Key(str(_STORAGE.flush_threads), _number, "Threads that sync files."),
     "log-level": _Key("info", _one_of("debug", "info", "warning", "error"), "What is worth a line in the log."),
     "log-format": _Key("auto", _one_of("auto", "human", "json"), "auto: human on a terminal, json otherwise."),

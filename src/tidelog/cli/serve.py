@@ -1,7 +1,9 @@
 """`tidelog serve`: the broker in the foreground, until Ctrl-C or SIGTERM. `tidelog config` shows its settings."""
 
 import asyncio
+import contextlib
 import json
+import resource
 import signal
 import sys
 from typing import Any
@@ -10,6 +12,8 @@ import click
 
 from tidelog.cli.configuration import KAFKA, KEYS, Configuration, load
 from tidelog.errors import InvalidSettings
+
+_ENOUGH_FILES = 65_536
 
 
 def _settings_options(command: Any) -> Any:  # noqa: ANN401  (click's own decorators are untyped)
@@ -60,7 +64,18 @@ def serve(file: str | None, data_dir: str | None, listen: tuple[str, ...], assig
     from tidelog.cli.logs import configure_logs
 
     configure_logs(configuration.log_level, configuration.log_format)
+    _raise_the_limit_of_open_files()
     asyncio.run(_serve(configuration))
+
+
+def _raise_the_limit_of_open_files() -> None:
+    """As far as it may be: each connection and each segment in use has one or more. Shells often start programs with
+    1,024, which is meant for those that cannot have more."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _ENOUGH_FILES if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_FILES)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with contextlib.suppress(ValueError, OSError):  # the system has a limit beside that one
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _serve(configuration: Configuration) -> None:

@@ -239,7 +239,7 @@ _ADVICE = {
     errno.EACCES: "give this user access to the data directory",
     errno.EEXIST: "a file stands where a directory should",
     errno.ENOTDIR: "a file stands where a directory should",
-    errno.EMFILE: "raise the limit of open files (ulimit -n) or lower storage.open.segments",
+    errno.EMFILE: "raise the limit of open files (ulimit -n) or lower open-segments",
     errno.ENFILE: "raise the system's limit of open files",
 }
 

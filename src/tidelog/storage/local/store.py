@@ -28,7 +28,6 @@ LOGS = "logs"
 LOCK = "lock"
 _DELETED = "~deleted."  # no topic is called so
 _PARTITION_DELETED = ".deleted"  # as earlier versions called a partition that was being deleted
-_SPARE_DESCRIPTORS = 256  # for sockets and everything else that is not a segment
 _KEPT_UP_AT_ONCE = 50  # partitions, in some 10 ms
 _DESCRIPTORS_PER_SEGMENT = 3  # the log and two mapped indexes
 
@@ -264,8 +263,8 @@ class LocalStore:
 
 
 def _affordable(open_segments: int) -> int:
-    """As many as the process may open, less what others need."""
+    """As many as the process may open, with a quarter left for connections."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return open_segments
-    return max(8, min(open_segments, (limit - _SPARE_DESCRIPTORS) // _DESCRIPTORS_PER_SEGMENT))
+    return max(8, min(open_segments, limit * 3 // 4 // _DESCRIPTORS_PER_SEGMENT))
