@@ -1,10 +1,12 @@
 """When a fetch is answered, and with how much."""
 
+import gc
 import time
 from collections.abc import Iterator
 
 import pytest
 
+import tidelog
 from tests.gateways.conftest import StartBroker
 from tests.gateways.raw import (
     RawClient,
@@ -14,8 +16,9 @@ from tests.gateways.raw import (
     records_of,
     values_of,
 )
-from tests.support.brokers import BrokerProcess, unique
+from tests.support.brokers import BrokerProcess, eventually, unique
 from tests.support.logs import batch
+from tidelog.gateways.kafka.api import fetch as fetch_api
 from tidelog.records.batch import iterate
 from tidelog.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tidelog.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -224,3 +227,25 @@ def test_stored_batches_carry_their_offsets_and_the_leader_epoch(client: RawClie
     views = list(iterate(bytes(client.fetch(topic).records or b"")))  # type: ignore[arg-type]
     assert [view.header.base_offset for view in views] == [0, 2]
     assert {view.header.leader_epoch for view in views} == {0}
+
+
+def test_a_fetch_whose_client_hangs_up_waits_no_longer() -> None:
+    def waiting() -> int:
+        gc.collect()
+        return sum(isinstance(each, fetch_api._Waiting) for each in gc.get_objects())
+
+    with tidelog.embedded() as broker:
+        port = int(broker.bootstrap_servers.rpartition(":")[2])
+        clients = [RawClient(port) for _ in range(20)]
+        clients[0].create_topic("t", 5)
+        for client in clients:
+            client.send("Fetch", 12, fetch_request("t", dict.fromkeys(range(5), 0), max_wait_ms=300_000, min_bytes=1))
+        eventually(lambda: waiting() == 20)
+        for client in clients[1:]:
+            client.close()
+        eventually(lambda: waiting() == 1)
+        with RawClient(port) as other:
+            other.produce("t", b"value", partition=3)
+        assert values_of(partitions_of(clients[0].reply())[3]) == [b"value"]
+        eventually(lambda: waiting() == 0)
+        clients[0].close()

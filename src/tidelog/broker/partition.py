@@ -1,6 +1,6 @@
 """A partition as it is served: its log, what its topic's config demands of a batch, and who waits for data."""
 
-import asyncio
+from collections.abc import Callable
 from struct import Struct
 
 from tidelog.broker.configs import TopicConfig
@@ -33,19 +33,19 @@ _PEEK = Struct(">8xi9xh12xq")  # length, attributes and max timestamp
 
 
 class FetchWait:
-    """A fetch that waits for more bytes on any of its partitions; `committed` ones, if it says so."""
+    """Somebody who waits for more bytes on any of some partitions; for `committed` ones, if it says so."""
 
-    __slots__ = ("_missing", "committed", "future")
+    __slots__ = ("_awake", "_missing", "_wake", "committed")
 
-    def __init__(self, *, committed: bool = False) -> None:
-        self._missing = 0
+    def __init__(self, wake: Callable[[], None], missing_bytes: int, *, committed: bool = False) -> None:
+        """`wake` is called in the middle of an append, and not again before `need`."""
+        self._wake = wake
         self.committed = committed
-        self.future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.need(missing_bytes)
 
     def need(self, missing_bytes: int) -> None:
         self._missing = missing_bytes
-        if self.future.done():
-            self.future = asyncio.get_running_loop().create_future()
+        self._awake = False
 
     def arrived(self, size: int) -> None:
         self._missing -= size
@@ -53,8 +53,9 @@ class FetchWait:
             self.wake()
 
     def wake(self) -> None:
-        if not self.future.done():
-            self.future.set_result(None)
+        if not self._awake:
+            self._awake = True
+            self._wake()
 
 
 class Partition:

@@ -270,12 +270,12 @@ class _Follower:
 
     async def _sleep(self, seconds: float | None) -> None:
         """Until something can be applied, the table is to stop, or the time is over."""
-        self._wait = wait = FetchWait(committed=True)
-        wait.need(1)
+        awake = asyncio.Event()
+        self._wait = wait = FetchWait(awake.set, 1, committed=True)
         if seconds is None:
             self._partition.add_wait(wait)
         try:
-            await asyncio.wait_for(wait.future, seconds)
+            await asyncio.wait_for(awake.wait(), seconds)
         except TimeoutError:
             pass
         finally:

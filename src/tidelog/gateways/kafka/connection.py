@@ -132,6 +132,7 @@ class Connection(asyncio.BufferedProtocol):
         self._held_bytes = 0
         self._frames: deque[memoryview] = deque()  # not handled yet, for want of room
         self._tasks: set[asyncio.Task[None]] = set()
+        self._when_lost: set[Callable[[], None]] = set()
         self._transport: asyncio.Transport | None = None
         self._socket: int | None = None
         self._paused_by_writes = False
@@ -158,6 +159,9 @@ class Connection(asyncio.BufferedProtocol):
         self._closing = True
         for task in self._tasks:
             task.cancel()
+        for abandon in self._when_lost:
+            abandon()
+        self._when_lost.clear()
         self._pending.clear()
         self._frames.clear()
         self._pending_bytes = self._reply_bytes = 0
@@ -213,6 +217,15 @@ class Connection(asyncio.BufferedProtocol):
     def is_stuck(self) -> bool:
         """There are bytes for a client that does not read them."""
         return self._transport is not None and self._transport.get_write_buffer_size() > 0
+
+    # handlers that give promises call these
+
+    def abandon_when_lost(self, abandon: Callable[[], None]) -> None:
+        """Call it if the client hangs up, unless it is taken back before."""
+        self._when_lost.add(abandon)
+
+    def no_longer_abandon(self, abandon: Callable[[], None]) -> None:
+        self._when_lost.discard(abandon)
 
     # requests and replies
 

@@ -10,7 +10,6 @@ stable offset and tells which transactions were aborted; it waits for transactio
 import asyncio
 import os
 from collections import deque
-from collections.abc import Awaitable
 
 from tidelog.broker.broker import Broker
 from tidelog.broker.partition import LEADER_EPOCH, FetchWait
@@ -18,6 +17,7 @@ from tidelog.errors import StorageError, TidelogError
 from tidelog.gateways.kafka.connection import FULL_BYTES, Request
 from tidelog.gateways.kafka.context import broker_of, code_of, context_of, now_ms
 from tidelog.gateways.kafka.fetch_sessions import FetchSession, FetchTarget, SessionError
+from tidelog.promise import Promise
 from tidelog.storage.log import AbortedTransaction as Aborted
 from tidelog.storage.log import FileRange, ReadResult
 from tidelog.wire.error_codes import ErrorCode
@@ -97,7 +97,7 @@ class StoredRecords(RecordSource):
         return True
 
 
-def handle(request: Request, message: FetchRequest) -> FetchResponse | Awaitable[FetchResponse]:
+def handle(request: Request, message: FetchRequest) -> FetchResponse | Promise[FetchResponse]:
     broker = broker_of(request)
     try:
         sessions = context_of(request).fetch_sessions
@@ -106,34 +106,72 @@ def handle(request: Request, message: FetchRequest) -> FetchResponse | Awaitable
         return FetchResponse(error_code=error.code)
     room = min(message.max_bytes, context_of(request).fetch_max_bytes)
     found, size, failed = _read(broker, session, message, room)
-    if failed or message.max_wait_ms <= 0 or size >= min(message.min_bytes, room):
+    missing = min(message.min_bytes, room) - size
+    if failed or missing <= 0 or message.max_wait_ms <= 0 or broker.is_stopping:
         return _response(session, found)
-    return _later(broker, session, message, room)
+    return _Waiting(request, session, message, room, missing).reply
 
 
-async def _later(broker: Broker, session: FetchSession, message: FetchRequest, room: int) -> FetchResponse:
-    wait = FetchWait(committed=message.isolation_level == READ_COMMITTED)
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + min(message.max_wait_ms, MAX_WAIT_MS) / 1000
-    targets = session.targets()
-    partitions = [partition for target in targets if (partition := broker.find(target.topic, target.index))]
-    broker.fetches.add(wait)
-    for partition in partitions:
-        partition.add_wait(wait)
-    try:
-        # Once more first: something may have come between the request's arrival and the beginning of this task.
-        while True:
-            found, size, failed = _read(broker, session, message, room)
-            missing = min(message.min_bytes, room) - size
-            left = deadline - loop.time()
-            if missing <= 0 or failed or left <= 0 or broker.is_stopping:
-                return _response(session, found)
-            wait.need(missing)
-            await asyncio.wait([wait.future], timeout=left)
-    finally:
-        broker.fetches.discard(wait)
-        for partition in partitions:
-            partition.remove_wait(wait)
+class _Waiting:
+    """A fetch that waits for data. It looks again when enough has come, at the end of that turn of the event loop, so
+    that it finds everything that came in it; and for the last time when its time is over."""
+
+    def __init__(
+        self, request: Request, session: FetchSession, message: FetchRequest, room: int, missing_bytes: int
+    ) -> None:
+        self.reply: Promise[FetchResponse] = Promise()
+        self._broker = broker = broker_of(request)
+        self._connection = request.connection
+        self._session = session
+        self._message = message
+        self._room = room
+        self._is_over = False
+        self._loop = asyncio.get_running_loop()
+        self._wait = FetchWait(self._look_soon, missing_bytes, committed=message.isolation_level == READ_COMMITTED)
+        self._partitions = [
+            partition for target in session.targets() if (partition := broker.find(target.topic, target.index))
+        ]
+        for partition in self._partitions:
+            partition.add_wait(self._wait)
+        broker.fetches.add(self._wait)
+        self._connection.abandon_when_lost(self.abandon)
+        self._timer = self._loop.call_later(min(message.max_wait_ms, MAX_WAIT_MS) / 1000, self._expire)
+
+    def abandon(self) -> None:
+        """Nobody waits for the reply any more."""
+        self._timer.cancel()
+        self._broker.fetches.discard(self._wait)
+        for partition in self._partitions:
+            partition.remove_wait(self._wait)
+        self._partitions = []
+
+    def _look_soon(self) -> None:
+        self._loop.call_soon(self._look)
+
+    def _expire(self) -> None:
+        self._is_over = True
+        self._look()
+
+    def _look(self) -> None:
+        if self._wait not in self._broker.fetches:
+            return  # it was answered, or abandoned, in the meantime
+        try:
+            found, size, failed = _read(self._broker, self._session, self._message, self._room)
+            missing = min(self._message.min_bytes, self._room) - size
+            if missing > 0 and not (failed or self._is_over or self._broker.is_stopping):
+                self._wait.need(missing)
+                return
+            response = _response(self._session, found)
+        except Exception as bug:
+            self._end()
+            self.reply.fail(bug)
+        else:
+            self._end()
+            self.reply.settle(response)
+
+    def _end(self) -> None:
+        self._connection.no_longer_abandon(self.abandon)
+        self.abandon()
 
 
 def _read(broker: Broker, session: FetchSession, message: FetchRequest, room: int) -> tuple[Found, int, bool]:
