@@ -70,6 +70,16 @@ class Later(Protocol):
         """Call `send` with the reply when there is one."""
 
 
+class Waiting(Protocol):
+    """A request that may wait for long, and is in `Connection.waiting` as long as it does."""
+
+    def hurry(self) -> None:
+        """Answer with what there is."""
+
+    def abandon(self) -> None:
+        """The client is gone."""
+
+
 class Pending:
     """A request whose reply is not written yet; `chunks` is the reply once there is one (empty: none is sent)."""
 
@@ -132,7 +142,7 @@ class Connection(asyncio.BufferedProtocol):
         self._held_bytes = 0
         self._frames: deque[memoryview] = deque()  # not handled yet, for want of room
         self._tasks: set[asyncio.Task[None]] = set()
-        self._when_lost: set[Callable[[], None]] = set()
+        self.waiting: set[Waiting] = set()
         self._transport: asyncio.Transport | None = None
         self._socket: int | None = None
         self._paused_by_writes = False
@@ -159,9 +169,9 @@ class Connection(asyncio.BufferedProtocol):
         self._closing = True
         for task in self._tasks:
             task.cancel()
-        for abandon in self._when_lost:
-            abandon()
-        self._when_lost.clear()
+        for waiting in self.waiting:
+            waiting.abandon()
+        self.waiting.clear()
         self._pending.clear()
         self._frames.clear()
         self._pending_bytes = self._reply_bytes = 0
@@ -185,7 +195,9 @@ class Connection(asyncio.BufferedProtocol):
             self._account()
 
     def eof_received(self) -> bool:
-        """Replies to what was asked are still sent."""
+        """Replies to what was asked are still sent; who asks nothing more has no patience either."""
+        for waiting in tuple(self.waiting):
+            waiting.hurry()
         self.finish()
         return True
 
@@ -217,15 +229,6 @@ class Connection(asyncio.BufferedProtocol):
     def is_stuck(self) -> bool:
         """There are bytes for a client that does not read them."""
         return self._transport is not None and self._transport.get_write_buffer_size() > 0
-
-    # handlers that give promises call these
-
-    def abandon_when_lost(self, abandon: Callable[[], None]) -> None:
-        """Call it if the client hangs up, unless it is taken back before."""
-        self._when_lost.add(abandon)
-
-    def no_longer_abandon(self, abandon: Callable[[], None]) -> None:
-        self._when_lost.discard(abandon)
 
     # requests and replies
 

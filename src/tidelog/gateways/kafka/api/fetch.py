@@ -134,11 +134,14 @@ class _Waiting:
         for partition in self._partitions:
             partition.add_wait(self._wait)
         broker.fetches.add(self._wait)
-        self._connection.abandon_when_lost(self.abandon)
-        self._timer = self._loop.call_later(min(message.max_wait_ms, MAX_WAIT_MS) / 1000, self._expire)
+        self._connection.waiting.add(self)
+        self._timer = self._loop.call_later(min(message.max_wait_ms, MAX_WAIT_MS) / 1000, self.hurry)
+
+    def hurry(self) -> None:
+        self._is_over = True
+        self._look()
 
     def abandon(self) -> None:
-        """Nobody waits for the reply any more."""
         self._timer.cancel()
         self._broker.fetches.discard(self._wait)
         for partition in self._partitions:
@@ -147,10 +150,6 @@ class _Waiting:
 
     def _look_soon(self) -> None:
         self._loop.call_soon(self._look)
-
-    def _expire(self) -> None:
-        self._is_over = True
-        self._look()
 
     def _look(self) -> None:
         if self._wait not in self._broker.fetches:
@@ -170,7 +169,7 @@ class _Waiting:
             self.reply.settle(response)
 
     def _end(self) -> None:
-        self._connection.no_longer_abandon(self.abandon)
+        self._connection.waiting.discard(self)
         self.abandon()
 
 
