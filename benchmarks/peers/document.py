@@ -24,6 +24,16 @@ def write(results: Results, out: str) -> None:
     render(out)
 
 
+def read_growth(out: str) -> dict[str, Any]:
+    """What an earlier run left; empty if there was none."""
+    path = f"{out}/{FOLDER}/growth.json"
+    if not os.path.exists(path):
+        return {}
+    with open(path) as file:
+        growth: dict[str, Any] = json.load(file)
+    return growth
+
+
 def write_growth(growth: Mapping[str, Any], out: str) -> None:
     os.makedirs(f"{out}/{FOLDER}", exist_ok=True)
     with open(f"{out}/{FOLDER}/growth.json", "w") as file:
@@ -40,9 +50,7 @@ def render(out: str) -> None:
             results = Results.from_json(file.read())
         figures |= draw(results)
         parts.append(markdown(results, list(figures)))
-    if os.path.exists(f"{out}/{FOLDER}/growth.json"):
-        with open(f"{out}/{FOLDER}/growth.json") as file:
-            growth = json.load(file)
+    if growth := read_growth(out):
         drawn = draw_growth(growth)
         figures |= drawn
         parts.append(growth_markdown(growth, list(drawn)))

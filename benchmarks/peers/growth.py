@@ -1,7 +1,9 @@
 """How cost grows: throughput and broker CPU against partitions, connections, data on disk and consumers of a group.
 
 `python -m benchmarks.peers.growth [--quick] [--only SWEEP ...] [--peers tidelog,kafka] [--most-gb 10]`. One thing
-grows, the work stays the same. Everything sent is read back and checked, as in `benchmarks.peers`.
+grows, the work stays the same. Everything sent is read back and checked, as in `benchmarks.peers`. The brokers take
+turns at each point; with data on disk one goes through all points before the next, so that only one needs the room.
+Sweeps that are not run now stay in the report as they were.
 """
 
 import argparse
@@ -9,7 +11,7 @@ import contextlib
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -102,15 +104,17 @@ class _Filled:
 
 
 class DataOnDisk:
-    """A server of its own for each peer, that fills up; at each size the same work, and restarts."""
+    """A server of its own, that fills up; at each size the same work, and restarts. One peer after the other."""
 
     _PARTITIONS, _RECORDS, _SIZE = 16, 64, 1000
 
     def __init__(self) -> None:
-        self._filled: dict[str, _Filled] = {}
+        self._filled: _Filled | None = None
 
     def __call__(self, bench: Bench, server: KafkaProtocolServer, gigabytes: int) -> dict[str, float]:
-        filled = self._filled.get(server.name) or self._begin(bench, server)
+        if self._filled is not None and self._filled.server.name != server.name:
+            self.close()
+        filled = self._filled or self._begin(bench, server)
         other = filled.server
         more = int(gigabytes * 1e9 / bench.scale.share / (self._RECORDS * self._SIZE)) - filled.requests
         options: dict[str, Any] = {"topic": filled.topic, "partitions": self._PARTITIONS, "timeout": 900}
@@ -141,14 +145,14 @@ class DataOnDisk:
             stack.callback(other.remove)
             other.start()
             topic = stack.enter_context(bench.topic(other, self._PARTITIONS))
-            filled = self._filled[server.name] = _Filled(other, topic, stack.pop_all())
-        return filled
+            self._filled = _Filled(other, topic, stack.pop_all())
+        return self._filled
 
     def close(self) -> None:
-        for filled in self._filled.values():
-            filled.server.kill()
-            filled.close.close()
-        self._filled.clear()
+        if self._filled is not None:
+            self._filled.server.kill()
+            self._filled.close.close()
+            self._filled = None
 
 
 def all_sweeps(most_gb: int, data: DataOnDisk) -> list[Sweep]:
@@ -198,25 +202,34 @@ def run_sweep(
     sweep: Sweep, bench: Bench, servers: Sequence[KafkaProtocolServer], repeats: int
 ) -> list[dict[str, Any]]:
     """A list of {"at", "peers": {peer: {figure: samples} or {"failed": why}}}."""
-    points = []
+    found: dict[int, dict[str, Any]] = {at: {server.name: {} for server in servers} for at in sweep.points}
+    for number, (at, server) in enumerate(_turns(sweep, servers, repeats)):
+        began = time.perf_counter()
+        of_it = found[at][server.name]
+        try:
+            measured = sweep.measure(bench, server, at)
+            for name in sweep.figures:
+                of_it.setdefault(name, []).append(measured[name])
+            shown = ", ".join(f"{name} {measured[name]:,.4g}" for name in sweep.figures)
+        except (Failed, NotRunning) as error:
+            of_it["failed"] = shown = str(error)
+            if not server.is_alive:
+                server.start()
+        taken = time.perf_counter() - began
+        all_turns = len(sweep.points) * repeats * len(servers)
+        say(f"[{number + 1}/{all_turns}] {sweep.key} {at} {server.name}: {shown} ({taken:.1f} s)")
+    return [{"at": at, "peers": peers} for at, peers in found.items()]
+
+
+def _turns(
+    sweep: Sweep, servers: Sequence[KafkaProtocolServer], repeats: int
+) -> Iterator[tuple[int, KafkaProtocolServer]]:
+    if isinstance(sweep.measure, DataOnDisk):
+        yield from ((at, server) for server in servers for at in sweep.points)
+        return
     for at in sweep.points:
-        found: dict[str, Any] = {server.name: {} for server in servers}
         for repeat in range(repeats):
-            for server in servers if repeat % 2 == 0 else reversed(servers):
-                began = time.perf_counter()
-                try:
-                    measured = sweep.measure(bench, server, at)
-                    for name in sweep.figures:
-                        found[server.name].setdefault(name, []).append(measured[name])
-                    shown = ", ".join(f"{name} {measured[name]:,.4g}" for name in sweep.figures)
-                except (Failed, NotRunning) as error:
-                    found[server.name]["failed"] = shown = str(error)
-                    if not server.is_alive:
-                        server.start()
-                taken = time.perf_counter() - began
-                say(f"[{repeat + 1}/{repeats}] {sweep.key} {at} {server.name}: {shown} ({taken:.1f} s)")
-        points.append({"at": at, "peers": found})
-    return points
+            yield from ((at, server) for server in (servers if repeat % 2 == 0 else reversed(servers)))
 
 
 def main() -> None:
@@ -240,7 +253,7 @@ def main() -> None:
         raise SystemExit("Growth is measured with brokers that speak the Kafka protocol: tidelog, kafka")
     raise_limits()
     parent = tempfile.mkdtemp(prefix="tidelog-growth-", dir=options.dir)
-    needed = options.most_gb * 1e9 * len(names) * 1.3 / (20 if options.quick else 1)
+    needed = options.most_gb * 1e9 * 1.3 / (20 if options.quick else 1)
     if shutil.disk_usage(parent).free < needed:
         raise SystemExit(f"{needed / 1e9:.0f} GB of disk are needed; choose less with --most-gb, or another --dir")
     out = options.out or (DOCS if not options.quick else tempfile.mkdtemp(prefix="tidelog-report-"))
@@ -249,8 +262,8 @@ def main() -> None:
         "command": "make bench-growth",
         "machine": describe_machine(parent),
         "repeats": repeats,
-        "sweeps": [],
     }
+    done = {sweep["key"]: sweep for sweep in document.read_growth(out).get("sweeps", [])}
     results = Results({}, {})
     try:
         bench = Bench(parent, Scale(20 if options.quick else 1))
@@ -265,7 +278,8 @@ def main() -> None:
                 told = {name: getattr(sweep, name) for name in ("key", "title", "across", "conditions", "figures")}
                 # What is on disk grows in one run; it is not filled again for every repeat.
                 times = 1 if sweep.key == "data" else repeats
-                growth["sweeps"].append({**told, "points": run_sweep(sweep, bench, kafka_like, times)})
+                done[sweep.key] = {**told, "points": run_sweep(sweep, bench, kafka_like, times)}
+                growth["sweeps"] = [done[each.key] for each in sweeps if each.key in done]
                 document.write_growth(growth, out)
         print(document.growth_markdown(growth, []))
         say(f"written to {out}")

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import json
 import resource
 import signal
@@ -99,6 +100,8 @@ async def _serve(configuration: Configuration) -> None:
             f"Ctrl-C stops it."
         )
     sys.stdout.flush()
+    gc.collect()
+    gc.freeze()  # what is there now stays: a search for garbage among it took some 30 ms, in which nobody was served
     await stop.wait()
     click.echo("stopping", err=True)
     await node.stop()
