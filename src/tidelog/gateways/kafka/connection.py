@@ -28,6 +28,7 @@ Reply: TypeAlias = Struct | None
 Handler: TypeAlias = Callable[["Request", Any], Reply | Awaitable[Reply]]
 
 UNKNOWN_SERVER_ERROR = -1
+_WORTH_A_WRITE = 8  # requests that came together: their replies need not wait for those of others
 FULL_BYTES = 64 << 10  # that wait for a socket with room: the client reads more slowly than we write
 
 
@@ -235,9 +236,13 @@ class Connection(asyncio.BufferedProtocol):
     def _handle(self) -> None:
         """The requests that are here, as far as there is room for their replies."""
         frames = self._frames
+        many = len(frames) >= _WORTH_A_WRITE
         while frames and self._has_room():
             self._take(frames.popleft())
-        self._flush_soon()
+        if many:
+            self.flush()
+        else:
+            self._flush_soon()
 
     def _take(self, frame: memoryview) -> None:
         header: RequestHeader | None = None
