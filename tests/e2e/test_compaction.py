@@ -145,7 +145,7 @@ def test_consumers_and_producers_are_not_disturbed(cleaning: BrokerProcess) -> N
             {**common(cleaning.bootstrap), "group.id": unique("slow"), "fetch.message.max.bytes": 4096}
         )
         consumer.assign([TopicPartition(topic, 0, 0)])
-        while not stop.is_set() or (seen and seen[-1][0] < 11_999 and not failures):
+        while not stop.is_set() or (seen and seen[-1][0] < len(sent) - 1 and not failures):
             message = consumer.poll(1)
             if message is None:
                 continue
@@ -155,16 +155,18 @@ def test_consumers_and_producers_are_not_disturbed(cleaning: BrokerProcess) -> N
             seen.append((message.offset() or 0, message.key() or b"", message.value()))
         consumer.close()
 
+    sent: list[tuple[bytes, bytes | None]] = []
     reader = threading.Thread(target=consume)
     reader.start()
     try:
-        final = {}
-        for round_ in range(12):
+        deadline = time.monotonic() + 60
+        while len(sent) < 12_000 or (cleaning.log.count('"compacted"') == 0 and time.monotonic() < deadline):
             pairs: list[tuple[bytes, bytes | None]] = [
-                (b"key-%d" % (number % 97), b"%d-%d" % (round_, number) + b"x" * 40) for number in range(1000)
+                (b"key-%d" % (number % 97), b"%d-%d" % (len(sent), number) + b"x" * 40) for number in range(1000)
             ]
             write(cleaning, topic, pairs, **{"enable.idempotence": True})
-            final.update({key: (1000 * round_ + number, value) for number, (key, value) in enumerate(pairs)})
+            sent += pairs
+        final = {key: (offset, value) for offset, (key, value) in enumerate(sent)}
     finally:
         stop.set()
         reader.join(60)

@@ -45,11 +45,11 @@ def test_a_job_writes_all_of_its_rows_or_none(
     rows = spark.range(0, 4000, 1, 4).selectExpr("cast(id as string) value")
     poison = rows.selectExpr("if(value = '3500', raise_error('on purpose'), value) value")
     with pytest.raises(PySparkException, match="on purpose"):
-        save(poison, broker, topic=topic, delivery=ONCE)
+        save(poison, broker, topic=topic, delivery=ONCE, **{"kafka.transaction.timeout.ms": 15_000})
     assert committed(client, topic) == []
-    # Nobody waits for a timeout: what was reported is aborted by the driver, and a task that Spark has killed, but
-    # that begins only then, notices when it asks for its rows.
-    eventually(lambda: still_open(client), until=lambda left: not left, within=30)
+    # What was reported is aborted by the driver, and a task that Spark has killed, but that begins only then, notices
+    # when it asks for its rows. One that is killed just after it did, and before it wrote, is left to the timeout.
+    eventually(lambda: still_open(client), until=lambda left: not left, within=60)
     save(rows, broker, topic=topic, delivery=ONCE)
     assert committed(client, topic) == sorted(map(str, range(4000)))
     save(rows.limit(0), broker, topic=topic, delivery=ONCE)
