@@ -47,7 +47,9 @@ def command(*arguments: str, **options: Any) -> list[str]:
 
 
 def run_pipeline(*arguments: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=SECONDS)
+    # A session through Spark Connect that a test has had in this process leaves its token here, not for others.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("SPARK_CONNECT_")}
+    return subprocess.run(command(*arguments), capture_output=True, text=True, timeout=SECONDS, env=environment)
 
 
 def rows_of(output: str) -> list[dict[str, Any]]:
