@@ -1,7 +1,7 @@
 """`Promise`: a result that comes later, in the thread of the event loop.
 
 Lighter than a future of the loop: whoever waits is called in the very turn in which the result is there, not in one
-of the next. A transaction's requests, which wait for two writes and two syncs, take a third of the turns that way.
+of the next. A transaction's requests wait for two writes and two syncs, and each wait went through several turns.
 """
 
 import asyncio
