@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Self
 
-from tidelog.broker.alarm import now_ms
+from tidelog.broker.shell import now_ms
 from tidelog.broker.topics import NewTopic
 from tidelog.errors import TidelogError
 from tidelog.node import Node

@@ -11,7 +11,6 @@ from contextlib import AsyncExitStack
 
 import structlog
 
-from tidelog.broker.alarm import now_ms
 from tidelog.broker.broker import Broker
 from tidelog.broker.configs import BrokerConfig
 from tidelog.broker.coordination.groups import GroupConfig, GroupCoordinator
@@ -20,6 +19,7 @@ from tidelog.broker.coordination.transactions import TransactionConfig, Transact
 from tidelog.broker.group_configs import GroupConfigs
 from tidelog.broker.groups import Groups
 from tidelog.broker.producer_ids import NEXT_PRODUCER_ID, ProducerIds
+from tidelog.broker.shell import now_ms
 from tidelog.broker.topics import Topic, Topics
 from tidelog.broker.transactions import Transactions
 from tidelog.errors import StorageUnavailable

@@ -9,11 +9,11 @@ import asyncio
 
 import structlog
 
-from tidelog.broker.alarm import now_ms
 from tidelog.broker.configs import BrokerConfig
 from tidelog.broker.groups import Groups
 from tidelog.broker.partition import FetchWait, Partition
 from tidelog.broker.producer_ids import ProducerIds
+from tidelog.broker.shell import now_ms
 from tidelog.broker.tables import Tables
 from tidelog.broker.topics import Topic, Topics, UnknownTopic
 from tidelog.broker.transactions import Transactions

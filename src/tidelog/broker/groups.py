@@ -9,10 +9,10 @@ from typing import Any
 
 import structlog
 
-from tidelog.broker.alarm import Alarm, Writes, now_ms, send
 from tidelog.broker.coordination.groups import GroupCoordinator, Outcome
 from tidelog.broker.coordination.groups.messages import JoinGroup, JoinGroupReply, SyncGroup, SyncGroupReply
 from tidelog.broker.group_configs import GroupConfigs
+from tidelog.broker.shell import Alarm, Writes, now_ms, send
 from tidelog.broker.topics import Topic
 from tidelog.errors import TidelogError
 from tidelog.metadata.store import MetadataStore

@@ -8,12 +8,12 @@ from typing import Any
 
 import structlog
 
-from tidelog.broker.alarm import Alarm, Writes, now_ms, send
 from tidelog.broker.coordination.groups import GroupCoordinator
 from tidelog.broker.coordination.transactions import Ending, Outcome, TransactionCoordinator
 from tidelog.broker.coordination.transactions import messages as m
 from tidelog.broker.partition import Partition
 from tidelog.broker.producer_ids import ProducerIds
+from tidelog.broker.shell import Alarm, Writes, now_ms, send
 from tidelog.broker.topics import Topic, UnknownTopic
 from tidelog.errors import InvalidProducerEpoch, TidelogError
 from tidelog.metadata.store import MetadataStore

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import cast
 
-from tidelog.broker.alarm import now_ms
 from tidelog.broker.broker import Broker
+from tidelog.broker.shell import now_ms
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.fetch_sessions import FetchSessions

@@ -10,8 +10,8 @@ that is refused, so that there is one place that says why.
 from collections.abc import Callable
 from struct import Struct
 
-from tidelog.broker.alarm import now_ms
 from tidelog.broker.broker import Broker
+from tidelog.broker.shell import now_ms
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.context import code_of
 from tidelog.model import TimestampType
