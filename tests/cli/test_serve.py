@@ -2,7 +2,6 @@
 
 import json
 import os
-import resource
 import signal
 import socket
 import subprocess
@@ -28,9 +27,22 @@ def tidelog(*arguments: str, cwd: Path, **environment: str) -> "subprocess.Compl
 
 
 @contextmanager
-def serving(directory: Path, *arguments: str) -> Iterator[tuple["subprocess.Popen[str]", str]]:
+def serving(directory: Path, *arguments: str, shell: str = "") -> Iterator[tuple["subprocess.Popen[str]", str]]:
+    """A broker, started by a shell that runs the line `shell` before."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tidelog", "serve", "--listen", "127.0.0.1:0", *arguments],
+        [
+            "sh",
+            "-ec",
+            f'{shell}\nexec "$@"',
+            "sh",
+            sys.executable,
+            "-m",
+            "tidelog",
+            "serve",
+            "--listen",
+            "127.0.0.1:0",
+            *arguments,
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -49,14 +61,7 @@ def serving(directory: Path, *arguments: str) -> Iterator[tuple["subprocess.Pope
 
 def test_it_takes_more_connections_than_the_shell_gave_it_files(tmp_path: Path) -> None:
     """As long as the hard limit allows."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-    try:
-        context = serving(tmp_path)
-        process, bootstrap = context.__enter__()
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    try:
+    with serving(tmp_path, shell="ulimit -S -n 256") as (process, bootstrap):
         host, port = bootstrap.split(":")
         connections = [socket.create_connection((host, int(port)), timeout=20) for _ in range(400)]
         producer = KafkaProducer(bootstrap_servers=bootstrap)
@@ -65,8 +70,6 @@ def test_it_takes_more_connections_than_the_shell_gave_it_files(tmp_path: Path) 
         for connection in connections:
             connection.close()
         assert process.poll() is None
-    finally:
-        context.__exit__(None, None, None)
 
 
 def test_sigterm_stops_it_cleanly_and_quickly_and_the_data_is_in_the_default_directory(tmp_path: Path) -> None:
