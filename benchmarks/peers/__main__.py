@@ -2,8 +2,8 @@
 
 Two tables. The first runs a native client (librdkafka, or bare sockets) against the brokers that speak the Kafka
 protocol; the second has what a Python program would use instead, each with its own Python client. In every repeat
-each row is run against one peer after the other, in alternating order. All that was sent is read back and compared by
-count and checksum; a figure is printed only if every repeat was verified.
+each row is run against one peer after the other, in alternating order, while the others stand still. All that was
+sent is read back and compared by count and checksum; a figure is printed only if every repeat was verified.
 """
 
 import argparse
@@ -78,12 +78,13 @@ def warm_up(bench: Bench, server: KafkaProtocolServer) -> None:
 
 def run_rows(
     servers: Sequence[Any],
+    everyone: Sequence[Server],
     rows: Sequence[Row],
     repeats: int,
     bench: Bench,
     save: Callable[[list[RowResult]], None],
 ) -> list[RowResult]:
-    """Every row against every server, `repeats` times, in alternating order."""
+    """Every row against each of `servers`, `repeats` times, in alternating order; `everyone` else stands still."""
     found = {row.key: RowResult(row.key, row.section, row.title, row.conditions, row.figures) for row in rows}
     for repeat in range(repeats):
         for row in rows:
@@ -91,7 +92,8 @@ def run_rows(
                 result = found[row.key]
                 began = time.perf_counter()
                 try:
-                    measured = row.measure(bench, server)
+                    with alone(server, everyone):
+                        measured = row.measure(bench, server)
                     result.add(server.name, measured)
                     shown = ", ".join(f"{figure.name} {measured[figure.name]:,.4g}" for figure in row.figures)
                 except NotOffered as error:
@@ -106,6 +108,16 @@ def run_rows(
                 say(f"[{repeat + 1}/{repeats}] {row.key} {server.name}: {shown} ({taken:.1f} s)")
         save(list(found.values()))
     return list(found.values())
+
+
+@contextlib.contextmanager
+def alone(server: Server, everyone: Sequence[Server]) -> Iterator[None]:
+    """All others stand still: idle ones use CPU now and then, which would show in the tail of the one measured."""
+    with contextlib.ExitStack() as others:
+        for other in everyone:
+            if other is not server:
+                others.enter_context(other.standing_still())
+        yield
 
 
 def _revive(server: Server) -> None:
@@ -172,9 +184,10 @@ def main() -> None:
             kafka_like = [server for server in servers if isinstance(server, KafkaProtocolServer)]
             for server in kafka_like:
                 say(f"warming up {server.title}")
-                warm_up(bench, server)
-            first = run_rows(kafka_like, rows, repeats, bench, save)
-            save(run_rows(servers, others, repeats, bench, save))
+                with alone(server, servers):
+                    warm_up(bench, server)
+            first = run_rows(kafka_like, servers, rows, repeats, bench, save)
+            save(run_rows(servers, servers, others, repeats, bench, save))
         print(document.markdown(results))
         say(f"written to {out}")
     except Missing as error:

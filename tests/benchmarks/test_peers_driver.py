@@ -9,6 +9,7 @@ from benchmarks.peers.bench import Bench, Failed, Scale, verified
 from benchmarks.peers.results import RowResult
 from benchmarks.peers.rows import Row, all_rows
 from benchmarks.peers.servers import Tidelog, evict
+from tests.support.brokers import eventually
 
 pytestmark = pytest.mark.slow
 
@@ -95,3 +96,13 @@ def test_data_can_be_taken_out_of_the_page_cache_and_is_still_there(bench: Bench
         verified(sent, read, names=("read_messages", "read_checksum"))
     assert server.memory_mb() > 10
     assert server.cpu_seconds() > 0
+
+
+def test_a_server_that_stands_still_goes_on_afterwards(server: Tidelog) -> None:
+    def state() -> str:
+        with open(f"/proc/{server.pid}/stat") as stat:
+            return stat.read().rsplit(")", 1)[1].split()[0]
+
+    with server.standing_still():
+        eventually(state, until="T".__eq__)
+    assert server.is_ready()
