@@ -11,6 +11,7 @@ import json
 import platform
 import shutil
 import tempfile
+import threading
 import time
 
 import numpy as np
@@ -38,7 +39,7 @@ def main() -> None:
     parser.add_argument("--codec", nargs="*", default=["none", "lz4", "zstd"])
     parser.add_argument("--directory", default=None, help="where to make the logs; a temporary one if not given")
     arguments = parser.parse_args()
-    load_kernels()
+    load_kernels(threading.Event())
     print(f"compaction, {platform.machine()}, Python {platform.python_version()}, one thread, files on a real disk")
     print(
         f"{arguments.records:,} records, {VALUE_BYTES}-byte values, {BATCH_BYTES >> 10} KiB batches, syncs included"

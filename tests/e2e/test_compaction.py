@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -279,3 +280,27 @@ def test_killed_again_and_again_while_it_compacts_under_load(tmp_path_factory: p
         outcome = subprocess.run(command, capture_output=True, text=True, check=False)
         findings = [json.loads(line) for line in outcome.stdout.splitlines() if line]
         assert outcome.returncode == 0, [one for one in findings if one.get("severity") == "error"]
+
+
+@pytest.mark.slow
+def test_kernels_that_no_one_has_compiled_neither_hold_up_nor_stop_the_broker(tmp_path: Path) -> None:
+    """Another process compiles them: it goes with the broker, and what it has made is there for the next one."""
+    broker = BrokerProcess(tmp_path, SETTINGS)
+    broker.environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
+    with broker:
+        topic = topic_maker(broker)(configs=COMPACTED)
+        write(broker, topic, [(b"key", bytes(100))] * 2000)
+        compiler = eventually(lambda: children(broker.pid))[0]
+        broker.stop()
+        assert not Path(f"/proc/{compiler}").exists()
+        assert "compacted" not in broker.log
+        broker.start()
+        assert eventually(lambda: children(broker.pid))
+        eventually(lambda: "compacted" in broker.log, within=60)
+        assert not children(broker.pid)
+        broker.stop()
+
+
+def children(pid: int) -> list[int]:
+    found = (path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children"))
+    return [int(child) for some in found for child in some]

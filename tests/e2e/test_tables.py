@@ -72,6 +72,7 @@ def test_waiting_for_an_offset_that_does_not_come_ends_with_a_clear_error(
 ) -> None:
     topic = topic_maker(tabled)(configs=TABLE)
     client.produce(topic, "v", key="k")
+    assert client.get(topic, "k", at_least=1).value == b"v"
     with pytest.raises(BrokerError, match=r"is at offset 1, not at 99 after 0\.2 s"):
         client.get(topic, "k", at_least=99, timeout_ms=200)
 

@@ -7,6 +7,7 @@ it. Tables stand in {data}/tables/{topic id}/{partition}, so that a topic that t
 
 import asyncio
 import os
+import threading
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
@@ -15,8 +16,9 @@ import structlog
 
 from tidelog.broker.partition import FetchWait, Partition
 from tidelog.broker.topics import Topic, Topics
-from tidelog.errors import InvalidInput, OffsetOutOfRange, TidelogError
+from tidelog.errors import InvalidInput, MissingExtra, OffsetOutOfRange, TidelogError
 from tidelog.model import Offset
+from tidelog.records.loading import compile_ahead
 from tidelog.storage.table import INSTALL, Row, Table, is_installed, remove_table
 
 if TYPE_CHECKING:
@@ -62,6 +64,8 @@ class Tables:
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="tidelog-tables")
         self._followers: dict[tuple[bytes, int], _Follower] = {}
         self._ending: set[asyncio.Task[None]] = set()
+        self._kernels: asyncio.Future[None] | None = None
+        self._given_up = threading.Event()  # waiting for kernels
 
     def open_topics(self, topics: Topics) -> None:
         """Follow every topic that has a table, and remove the tables of others."""
@@ -94,6 +98,7 @@ class Tables:
             follower.give_up()
 
     async def close(self) -> None:
+        self._given_up.set()
         await asyncio.gather(*(follower.stop() for follower in self._followers.values()))
         await asyncio.gather(*self._ending)
         self._executor.shutdown()
@@ -138,6 +143,18 @@ class Tables:
     async def _remove(self, followers: "list[_Follower]", directory: str) -> None:
         await asyncio.gather(*(follower.stop() for follower in followers))
         await self.in_thread(remove_table, directory)
+
+    def kernels(self) -> Awaitable[None]:
+        """Until what decodes records has been compiled, or need not be any more."""
+        if self._kernels is None:
+            self._kernels = asyncio.ensure_future(self.in_thread(self._compile))
+        return asyncio.shield(self._kernels)
+
+    def _compile(self) -> None:
+        try:
+            compile_ahead(self._given_up)
+        except MissingExtra:
+            pass  # then records are decoded one by one
 
     async def in_thread(self, work: Callable[P, T], *args: P.args, **_: P.kwargs) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work, *args)
@@ -226,6 +243,7 @@ class _Follower:
 
     async def _follow(self) -> None:
         partition, in_thread = self._partition, self._tables.in_thread
+        await self._tables.kernels()
         table = await self._opened()
         self._table, self._error = table, None
         while not self._stopping:

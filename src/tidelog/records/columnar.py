@@ -39,6 +39,7 @@ from tidelog.records.batch import (
 )
 from tidelog.records.compression import DEFAULT_LIMIT, Codec, compress, decompress
 from tidelog.records.crc import crc32c
+from tidelog.records.record import BatchBuilder
 
 try:
     import numpy as np
@@ -130,6 +131,18 @@ def latest_rows(
     rows = table.select(["value", "offset", "timestamp"]).take(pa.array(last.values(), pa.int64()))
     timestamps = rows["timestamp"].cast(pa.int64()).to_numpy() // 1000
     return list(last), rows["value"].to_pylist(), rows["offset"].to_pylist(), timestamps.tolist()
+
+
+def warm_up() -> None:
+    """Run the kernels that read once, so that none is compiled when somebody waits for it."""
+    builder = BatchBuilder()
+    builder.append(b"value", key=b"key", timestamp=0)
+    latest_rows(builder.build(), 0)
+
+
+def is_compiled() -> bool:
+    """Whether `warm_up` takes a moment, not seconds."""
+    return kernels.is_compiled(kernels.decode_records)
 
 
 def _decode(

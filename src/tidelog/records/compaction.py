@@ -25,6 +25,7 @@ pass goes on from there. Two implementations hold to this: numba kernels on a ta
 (`compaction_columnar`, extra `columnar`), and the plain one below, for an installation without the extra.
 """
 
+import threading
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -49,7 +50,7 @@ from tidelog.records.batch import (
 )
 from tidelog.records.compression import Codec, compress
 from tidelog.records.crc import crc32c
-from tidelog.records.loading import load
+from tidelog.records.loading import compile_ahead, load
 from tidelog.records.record import ABORT_MARKER, COMMIT_MARKER, Record, decode, encode_record, read_marker
 
 NEVER = 2**63 - 1
@@ -206,14 +207,16 @@ def open_key_map(memory_bytes: int, load_factor: float, most_records: int) -> Ke
 _all_have_keys: Callable[[memoryview], bool] | None = None
 
 
-def load_kernels() -> bool:
-    """Get ready to run at full speed, which takes a second or, the first time on a machine, several: not for the
-    event loop. False if the kernels are not installed."""
+def load_kernels(given_up: threading.Event) -> bool:
+    """Get ready to run at full speed, which takes a second or, the first time on a machine, ten: not for the event
+    loop, and over soon when `given_up` is set. False if the kernels are not installed."""
     global _all_have_keys
     try:
-        kernels = load("compaction_columnar")
+        if not compile_ahead(given_up):
+            return True
     except MissingExtra:
         return False
+    kernels = load("compaction_columnar")
     kernels.warm_up()
     _all_have_keys = kernels.all_have_keys
     return True

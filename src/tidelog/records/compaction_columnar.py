@@ -30,6 +30,7 @@ try:
 
     from tidelog.records import compaction_kernels as kernels
     from tidelog.records.kernels import BAD_COUNT, MIN_RECORD_SIZE, REFUSALS, Array
+    from tidelog.records.kernels import is_compiled as is_in_cache
 except ImportError as error:
     raise MissingExtra('fast compaction needs an extra: pip install "tidelog[columnar]"') from error
 
@@ -184,6 +185,11 @@ def warm_up() -> None:
     key_map.add(batch, Rules(0, 0))
     key_map.thin(batch, Rules(0, 0), 1)
     all_have_keys(batch)
+
+
+def is_compiled() -> bool:
+    """Whether `warm_up` takes a moment, not seconds."""
+    return is_in_cache(kernels.count_keyless)
 
 
 def _corrupt(status: int, position: int) -> CorruptBatch:

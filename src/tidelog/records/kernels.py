@@ -142,6 +142,15 @@ def _compiled(function: _Function, *, forceinline: bool = False) -> _Function:
         return cast("_Function", numba.njit(nogil=True, forceinline=forceinline)(function))
 
 
+def is_compiled(kernel: object) -> bool:
+    """Whether the cache has it; also if there can be no cache."""
+    try:
+        kept = kernel._cache  # type: ignore[attr-defined]  # numba has no other way to ask
+        return kept.cache_path is None or bool(kept._cache_file._load_index())
+    except AttributeError:
+        return False
+
+
 def kernel(function: _Function) -> _Function:
     return _compiled(function)
 

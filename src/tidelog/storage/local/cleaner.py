@@ -6,6 +6,7 @@ most `bytes_per_second`. A log that fails is left alone for a while and does not
 """
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -49,11 +50,13 @@ class Cleaner:
         self._active: set[CompactionPass] = set()
         self._closing = asyncio.Event()
         self._kernels_loaded = False
+        self._given_up = threading.Event()  # waiting for kernels
         self._workers = [asyncio.create_task(self._work()) for _ in range(threads)]
 
     async def close(self) -> None:
         """Passes under way end at their next chunk; the log is whole at every moment."""
         self._closing.set()
+        self._given_up.set()
         for current in self._active:
             current.stop.set()
         await asyncio.gather(*self._workers)
@@ -64,7 +67,7 @@ class Cleaner:
             settings = self._settings()
             self._throttle.bytes_per_second = settings.bytes_per_second
             await self._load_kernels()
-            chosen = self._dirtiest()
+            chosen = None if self._closing.is_set() else self._dirtiest()
             if chosen is None:
                 try:
                     await asyncio.wait_for(self._closing.wait(), settings.backoff_ms / 1000)
@@ -163,5 +166,5 @@ class Cleaner:
         if not self._kernels_loaded and any(one.settings.compaction is not None for one in self._logs()):
             self._kernels_loaded = True
             loop = asyncio.get_running_loop()
-            if not await loop.run_in_executor(self._executor, load_kernels):
+            if not await loop.run_in_executor(self._executor, load_kernels, self._given_up):
                 log.warning("compaction is slow here; pip install 'tidelog[columnar]' makes it fast")
