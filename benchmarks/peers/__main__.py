@@ -85,10 +85,12 @@ def run_rows(
     save: Callable[[list[RowResult]], None],
 ) -> list[RowResult]:
     """Every row against each of `servers`, `repeats` times, in alternating order; `everyone` else stands still."""
-    found = {row.key: RowResult(row.key, row.section, row.title, row.conditions, row.figures) for row in rows}
+    found = {
+        row.key: RowResult(row.key, row.section, row.title, _conditions(row, repeats), row.figures) for row in rows
+    }
     for repeat in range(repeats):
-        for row in rows:
-            for server in servers if repeat % 2 == 0 else reversed(servers):
+        for row, turn in ((one, turn) for one in rows for turn in range(one.times)):
+            for server in servers if (repeat + turn) % 2 == 0 else reversed(servers):
                 result = found[row.key]
                 began = time.perf_counter()
                 try:
@@ -108,6 +110,10 @@ def run_rows(
                 say(f"[{repeat + 1}/{repeats}] {row.key} {server.name}: {shown} ({taken:.1f} s)")
         save(list(found.values()))
     return list(found.values())
+
+
+def _conditions(row: Row, repeats: int) -> str:
+    return row.conditions + (f"; {row.times * repeats} runs" if row.times > 1 else "")
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ign
 
 from benchmarks.floor import touch_memory
 from benchmarks.peers import install
-from benchmarks.peers.results import OTHERS
+from benchmarks.peers.results import OTHERS, STOLEN
 from benchmarks.peers.servers import KafkaProtocolServer, Server
 
 
@@ -50,6 +50,7 @@ class Run:
     broker_cpu_seconds: float
     machine_cpu_seconds: float = 0.0
     window_seconds: float = 1.0  # between the two readings; what the driver timed lies within
+    stolen_cpu_seconds: float = 0.0  # that the machine wanted and its host did not give
 
     def __getitem__(self, name: str) -> Any:
         return self.said[name]
@@ -66,6 +67,7 @@ class Run:
             f"{phase} client cpu": self.said["client_cpu_seconds"] / self.said["seconds"],
             f"{phase} broker cpu": self.broker_cpu_seconds / self.said["seconds"],
             f"{phase} {OTHERS}": self._others / self.window_seconds,
+            f"{phase} {STOLEN}": self.stolen_cpu_seconds / self.window_seconds,
         }
 
     @property
@@ -140,14 +142,15 @@ class Bench:
         command = [self._driver, mode, "--bootstrap", server.bootstrap, "--timeout", str(timeout), "--phases", "1"]
         for name, value in options.items():
             command += [f"--{name.replace('_', '-')}", str(value)]
-        used = {"begin": (0.0, 0.0, 0.0), "end": (0.0, 0.0, 0.0)}
+        used = {"begin": (0.0, 0.0, 0.0, 0.0), "end": (0.0, 0.0, 0.0, 0.0)}
         said: dict[str, Any] = {"ok": False, "error": "the driver said nothing"}
         with _process(command, timeout + 30) as process:
             assert process.stdout is not None
             assert process.stdin is not None
             for line in process.stdout:
                 if (phase := line.strip()) in used:
-                    used[phase] = server.cpu_seconds(), machine_cpu_seconds(), time.monotonic()
+                    machine, stolen = machine_cpu_seconds()
+                    used[phase] = server.cpu_seconds(), machine, time.monotonic(), stolen
                     process.stdin.write("\n")
                     process.stdin.flush()
                 elif line.startswith("{"):
@@ -193,11 +196,12 @@ def _process(command: list[str], timeout: float) -> Iterator[subprocess.Popen[st
                     stream.close()
 
 
-def machine_cpu_seconds() -> float:
-    """What all programs and the kernel have used on all cores; what the hypervisor took counts too."""
+def machine_cpu_seconds() -> tuple[float, float]:
+    """What all programs and the kernel have used on all cores; and what they could have, but for the hypervisor."""
     with open("/proc/stat") as stat:
-        user, nice, system, _idle, _waiting, *interrupts_and_steal = map(int, stat.readline().split()[1:9])
-    return (user + nice + system + sum(interrupts_and_steal)) / os.sysconf("SC_CLK_TCK")
+        user, nice, system, _idle, _waiting, hard, soft, stolen = map(int, stat.readline().split()[1:9])
+    ticks = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + hard + soft) / ticks, stolen / ticks
 
 
 def verified(sent: Run, read: Run, *, names: tuple[str, str] = ("messages", "checksum")) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from benchmarks.peers import charts
-from benchmarks.peers.results import Figure, Results, RowResult, Summary, summarize
+from benchmarks.peers.results import OTHERS, STOLEN, Figure, Results, RowResult, Summary, summarize
 
 PAGE = "benchmarks-peers.md"
 FOLDER = "benchmarks"
@@ -123,12 +123,12 @@ def markdown(results: Results, drawn: Sequence[str] = ()) -> str:
 
 
 def _said_of_others(results: Results) -> str:
-    found = results.cores_of_others()
-    if found is None:
-        return ""
-    median, most = found
-    told = f" Other programs used {median:.2f} cores while it was measured (median; at most {most:.2f})."
-    return told + (" **That was not a quiet machine: run it again.**" if median > _BUSY else "")
+    told, used = "", {}
+    for kind, who in ((OTHERS, "Other programs used"), (STOLEN, "The hypervisor withheld")):
+        if found := results.cores(kind):
+            used[kind], most = found
+            told += f" {who} {used[kind]:.2f} cores while it was measured (median; at most {most:.2f})."
+    return told + (" **That was not a quiet machine: run it again.**" if sum(used.values()) > _BUSY else "")
 
 
 def _table(rows: Sequence[RowResult]) -> list[str]:

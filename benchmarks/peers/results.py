@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 # From here on the client's busiest thread is what limits a figure, not the broker.
 CLIENT_IS_THE_LIMIT = 0.85
-# How notes on the cores that other programs used are called, after the phase.
-OTHERS = "others cpu"
+# How notes on the cores that other programs used, and other machines of the host, are called, after the phase.
+OTHERS, STOLEN = "others cpu", "stolen cpu"
 
 
 @dataclass(frozen=True)
@@ -91,14 +91,14 @@ class Results:
     missing: dict[str, str] = field(default_factory=dict)  # name -> why
     rows: list[RowResult] = field(default_factory=list)
 
-    def cores_of_others(self) -> tuple[float, float] | None:
-        """What programs that have no part in this used while it was measured: median and most."""
+    def cores(self, kind: str) -> tuple[float, float] | None:
+        """What those who have no part in this took (OTHERS, STOLEN) while it was measured: median and most."""
         samples = [
             value
             for row in self.rows
             for notes in row.notes.values()
             for name, values in notes.items()
-            if name.endswith(OTHERS)
+            if name.endswith(kind)
             for value in values
         ]
         return (statistics.median(samples), max(samples)) if samples else None

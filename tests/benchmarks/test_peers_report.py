@@ -70,10 +70,13 @@ def test_what_is_missing_or_not_offered_is_said() -> None:
 
 
 @pytest.mark.parametrize(("cores", "is_quiet"), [(0.02, True), (0.8, False)])
-def test_a_machine_that_others_used_is_not_passed_over(cores: float, is_quiet: bool) -> None:
+@pytest.mark.parametrize(
+    ("note", "told"), [("others cpu", "Other programs used"), ("stolen cpu", "The hypervisor withheld")]
+)
+def test_a_machine_that_others_used_is_not_passed_over(note: str, told: str, cores: float, is_quiet: bool) -> None:
     found = row()
-    found.add("tidelog", {"produce": 1.0, "produce CPU": 1.0, "produce others cpu": cores})
-    assert f"Other programs used {cores:.2f} cores" in page(found)
+    found.add("tidelog", {"produce": 1.0, "produce CPU": 1.0, f"produce {note}": cores})
+    assert f"{told} {cores:.2f} cores" in page(found)
     assert ("not a quiet machine" in page(found)) != is_quiet
 
 
@@ -163,6 +166,7 @@ def test_a_missing_bar_is_named_and_text_is_escaped() -> None:
 def test_what_others_used_is_what_neither_broker_nor_client_did() -> None:
     said = {"seconds": 2.0, "client_cpu_seconds": 1.0, "client_busiest_thread": 0.5}
     assert Run(said, 0.5, 2.5, 2.0).notes("produce")["produce others cpu"] == pytest.approx(0.5)
+    assert Run(said, 0.5, 2.5, 2.0, 0.3).notes("produce")["produce stolen cpu"] == pytest.approx(0.15)
     assert Run(said, 0.5, 1.4, 2.0).notes("produce")["produce others cpu"] == 0  # ticks of the clock are coarse
 
 
