@@ -150,7 +150,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=None, help="default 5; 1 with --quick")
     parser.add_argument("--peers", default=",".join(KINDS), help="default: %(default)s")
     parser.add_argument("--kafka-version", default=None, help="default: the newest 4.x of Maven Central")
-    parser.add_argument("--recovery-gb", type=float, default=2.0, help="data on disk when it is killed (default 2)")
+    parser.add_argument("--recovery-gb", type=float, default=10.0, help="data on disk when it is killed (default 10)")
     parser.add_argument("--dir", default=None, help="where the brokers keep their data (default: a temporary folder)")
     parser.add_argument(
         "--out", default=None, help="where the report goes (default: docs/; a temporary one if quick)"

@@ -33,7 +33,7 @@ class Scale:
     """How much work. `share` divides what default runs do."""
 
     share: int = 1
-    recovery_gb: float = 2.0
+    recovery_gb: float = 10.0
 
     def count(self, full: int, least: int = 1) -> int:
         return max(least, full // self.share)
