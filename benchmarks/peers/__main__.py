@@ -2,8 +2,8 @@
 
 Two tables. The first runs a native client (librdkafka, or bare sockets) against the brokers that speak the Kafka
 protocol; the second has what a Python program would use instead, each with its own Python client. In every repeat
-each row is run against one peer after the other, in alternating order, while the others stand still. All that was
-sent is read back and compared by count and checksum; a figure is printed only if every repeat was verified.
+each row is run against one peer after the other, in alternating order. All that was sent is read back and compared by
+count and checksum; a figure is printed only if every repeat was verified.
 """
 
 import argparse
@@ -48,6 +48,7 @@ def running(
             try:
                 directory = bench.fresh_directory(name)
                 server = KINDS[name](directory) if name != "kafka" else _kafka(directory, kafka_version)
+                server.may_stand_still = True
                 server.start()
                 servers.append(server)
                 results.peers[name] = f"{server.title} {server.version}"
@@ -84,7 +85,7 @@ def run_rows(
     bench: Bench,
     save: Callable[[list[RowResult]], None],
 ) -> list[RowResult]:
-    """Every row against each of `servers`, `repeats` times, in alternating order; `everyone` else stands still."""
+    """Every row against each of `servers`, `repeats` times, in alternating order; `everyone` else is there, too."""
     found = {
         row.key: RowResult(row.key, row.section, row.title, _conditions(row, repeats), row.figures) for row in rows
     }
@@ -94,7 +95,7 @@ def run_rows(
                 result = found[row.key]
                 began = time.perf_counter()
                 try:
-                    with alone(server, everyone):
+                    with standing_still(everyone if row.alone else [], but=server):
                         measured = row.measure(bench, server)
                     result.add(server.name, measured)
                     shown = ", ".join(f"{figure.name} {measured[figure.name]:,.4g}" for figure in row.figures)
@@ -113,15 +114,15 @@ def run_rows(
 
 
 def _conditions(row: Row, repeats: int) -> str:
-    return row.conditions + (f"; {row.times * repeats} runs" if row.times > 1 else "")
+    told = row.conditions + (f"; {row.times * repeats} runs" if row.times > 1 else "")
+    return told + (", the other brokers stopped meanwhile (SIGSTOP)" if row.alone else "")
 
 
 @contextlib.contextmanager
-def alone(server: Server, everyone: Sequence[Server]) -> Iterator[None]:
-    """All others stand still: idle ones use CPU now and then, which would show in the tail of the one measured."""
+def standing_still(servers: Sequence[Server], *, but: Server) -> Iterator[None]:
     with contextlib.ExitStack() as others:
-        for other in everyone:
-            if other is not server:
+        for other in servers:
+            if other is not but:
                 others.enter_context(other.standing_still())
         yield
 
@@ -190,8 +191,7 @@ def main() -> None:
             kafka_like = [server for server in servers if isinstance(server, KafkaProtocolServer)]
             for server in kafka_like:
                 say(f"warming up {server.title}")
-                with alone(server, servers):
-                    warm_up(bench, server)
+                warm_up(bench, server)
             first = run_rows(kafka_like, servers, rows, repeats, bench, save)
             save(run_rows(servers, servers, others, repeats, bench, save))
         print(document.markdown(results))

@@ -98,8 +98,7 @@ def markdown(results: Results, drawn: Sequence[str] = ()) -> str:
     repeats = results.settings["repeats"]
     text = [
         f"`{results.settings['command']}` made this page: the brokers on the same machine, in the same run, with the",
-        "same client, in alternating order, the others stopped meanwhile (SIGSTOP). All that was sent was read back",
-        "and checked by count and checksum.",
+        "same client, in alternating order. All that was sent was read back and checked by count and checksum.",
         f"Figures are medians of {repeats} repeat{'s' if repeats > 1 else ''}, in brackets the least and the most.",
         "",
         f"- Machine: {machine_line(results.machine)}",

@@ -46,6 +46,7 @@ class Server:
         self.directory = directory
         self.data = f"{directory}/data"
         self.port = free_port()
+        self.may_stand_still = False  # set before it is started
         self._process: subprocess.Popen[bytes] | None = None
         os.makedirs(self.data, exist_ok=True)
 
@@ -108,6 +109,7 @@ class Server:
     @contextlib.contextmanager
     def standing_still(self) -> Iterator[None]:
         """It takes no CPU (timers, compilers, collectors), and goes on afterwards."""
+        assert self.may_stand_still
         stopped = _tree(self.pid) if self.is_alive else []
         for pid in stopped:
             os.kill(pid, signal.SIGSTOP)
@@ -241,8 +243,7 @@ COMMON = {
     "log.segment.delete.delay.ms": "500",
 }
 
-# As in the server.properties and the start script that Kafka ships, for one node that is broker and controller. Its
-# controller must not give its broker up because both stood still while others were measured.
+# As in the server.properties and the start script that Kafka ships, for one node that is broker and controller.
 _KAFKA_PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -269,8 +270,10 @@ log.retention.hours=168
 log.segment.bytes=1073741824
 log.retention.check.interval.ms=300000
 group.consumer.min.heartbeat.interval.ms=100
-broker.session.timeout.ms=3600000
 """
+# For one that stands still at times: its controller must not give its broker up then. (One that is killed with this
+# could not come back before the time is over.)
+_PATIENT_CONTROLLER = "broker.session.timeout.ms=3600000\n"
 _KAFKA_JVM = [
     "-Xms1G",
     "-Xmx1G",
@@ -305,6 +308,7 @@ class Kafka(KafkaProtocolServer):
                 _KAFKA_PROPERTIES.format(port=self.port, controller_port=self._controller_port, data=self.data)
             )
             file.writelines(f"{name}={value}\n" for name, value in COMMON.items())
+            file.write(_PATIENT_CONTROLLER if self.may_stand_still else "")
         with open(f"{self.directory}/log4j2.xml", "w") as file:
             file.write(_KAFKA_LOGGING.format(file=f"{self.directory}/server.log"))
         made = subprocess.run(

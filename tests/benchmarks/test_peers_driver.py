@@ -26,6 +26,7 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
 def server(bench: Bench) -> Iterator[Tidelog]:
     server = Tidelog(bench.fresh_directory("tidelog"))
     try:
+        server.may_stand_still = True
         server.start()
         yield server
     finally:

@@ -1,7 +1,5 @@
 """The brokers as a client knows them: what is wrong is asked for again, what is gone is found again."""
 
-import time
-
 import pytest
 
 from tests.client.fake_broker import FAST, FakeCluster, against_a_fake, drop_after, drop_before, refuse, silence
@@ -29,13 +27,11 @@ async def test_one_connection_serves_a_broker(cluster: FakeCluster, client: Asyn
 
 @against_a_fake()
 async def test_a_topic_that_is_not_there_is_an_error_soon(cluster: FakeCluster, client: AsyncClient) -> None:
-    began = time.monotonic()
     with pytest.raises(
         BrokerError, match=r"'nowhere': it does not exist; create it with: tidelog topic create nowhere"
     ):
         await client.cluster.topic("nowhere")
-    assert time.monotonic() - began < 2
-    assert len(cluster.asked("Metadata")) > 2  # but not at the first look
+    assert 2 < len(cluster.asked("Metadata")) < 20  # not at the first look
 
 
 @against_a_fake()

@@ -22,7 +22,7 @@ from tidelog.wire.generated.produce import (
 )
 from tidelog.wire.primitives import Struct
 
-SECONDS = 10.0
+SECONDS = 20.0
 _LENGTH = struct.Struct(">i")
 
 

@@ -27,6 +27,7 @@ OFFSET_OUT_OF_RANGE = 1
 UNKNOWN_TOPIC_OR_PARTITION = 3
 UNKNOWN_LEADER_EPOCH = 75
 UNKNOWN_TOPIC_ID = 100
+PATIENT_MS = 60_000  # longer than the client waits for a reply
 
 
 @pytest.fixture
@@ -38,51 +39,43 @@ def other(broker: BrokerProcess) -> Iterator[RawClient]:
 def test_without_data_it_waits_for_max_wait(client: RawClient, topic: str) -> None:
     began = time.monotonic()
     response = client.ask("Fetch", 12, fetch_request(topic, {0: 0}, max_wait_ms=300, min_bytes=1))
-    assert 0.28 < time.monotonic() - began < 2
+    assert time.monotonic() - began > 0.28
     assert values_of(partitions_of(response)[0]) == []
 
 
-@pytest.mark.parametrize(("min_bytes", "max_wait_ms"), [(0, 5000), (1, 0)])
+@pytest.mark.parametrize(("min_bytes", "max_wait_ms"), [(0, PATIENT_MS), (1, 0)])
 def test_without_a_minimum_or_patience_it_is_answered_at_once(
     client: RawClient, topic: str, min_bytes: int, max_wait_ms: int
 ) -> None:
-    began = time.monotonic()
     client.ask("Fetch", 12, fetch_request(topic, {0: 0}, max_wait_ms=max_wait_ms, min_bytes=min_bytes))
-    assert time.monotonic() - began < 1
 
 
 def test_it_is_answered_as_soon_as_data_comes(client: RawClient, other: RawClient, topic: str) -> None:
     """Also when both arrive in the same moment, so that the data comes before the wait has begun."""
-    began = time.monotonic()
     for offset in range(100):
-        client.send("Fetch", 12, fetch_request(topic, {0: offset}, max_wait_ms=8000, min_bytes=1))
+        client.send("Fetch", 12, fetch_request(topic, {0: offset}, max_wait_ms=PATIENT_MS, min_bytes=1))
         other.send("Produce", 9, produce_request(topic, batch(b"value", timestamp=-1)))
         assert values_of(partitions_of(client.reply())[0]) == [b"value"]
         other.reply()
-    assert time.monotonic() - began < 7
 
 
 def test_a_minimum_above_the_maximum_is_not_waited_for(client: RawClient, topic: str) -> None:
     for _ in range(5):
         client.produce(topic, b"x" * 1000)
-    began = time.monotonic()
     response = client.ask(
-        "Fetch", 12, fetch_request(topic, {0: 0}, max_wait_ms=8000, min_bytes=1 << 30, max_bytes=1000)
+        "Fetch", 12, fetch_request(topic, {0: 0}, max_wait_ms=PATIENT_MS, min_bytes=1 << 30, max_bytes=1000)
     )
     assert len(values_of(partitions_of(response)[0])) == 1
-    assert time.monotonic() - began < 4
 
 
 def test_min_bytes_are_gathered_over_appends_and_partitions(client: RawClient, other: RawClient) -> None:
     topic = unique("topic")
     client.create_topic(topic, 3)
-    client.send("Fetch", 12, fetch_request(topic, {0: 0, 1: 0, 2: 0}, max_wait_ms=8000, min_bytes=3000))
-    began = time.monotonic()
+    client.send("Fetch", 12, fetch_request(topic, {0: 0, 1: 0, 2: 0}, max_wait_ms=PATIENT_MS, min_bytes=3000))
     for number in range(6):
         assert other.produce(topic, b"x" * 500, partition=number % 3).error_code == 0
     found = partitions_of(client.reply())
     assert sum(len(data.records or b"") for data in found.values()) >= 3000
-    assert time.monotonic() - began < 4
 
 
 def test_min_bytes_that_never_come_are_waited_for_and_what_is_there_comes(
@@ -96,20 +89,16 @@ def test_min_bytes_that_never_come_are_waited_for_and_what_is_there_comes(
 
 
 def test_an_error_in_one_partition_is_told_at_once(client: RawClient, topic: str) -> None:
-    began = time.monotonic()
-    response = client.ask("Fetch", 12, fetch_request(topic, {0: 0, 7: 0}, max_wait_ms=8000, min_bytes=1))
-    assert time.monotonic() - began < 4
+    response = client.ask("Fetch", 12, fetch_request(topic, {0: 0, 7: 0}, max_wait_ms=PATIENT_MS, min_bytes=1))
     found = partitions_of(response)
     assert found[0].error_code == 0
     assert found[7].error_code == UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_a_waiting_fetch_learns_that_its_topic_is_deleted(client: RawClient, other: RawClient, topic: str) -> None:
-    client.send("Fetch", 12, fetch_request(topic, {0: 0}, max_wait_ms=8000, min_bytes=1))
+    client.send("Fetch", 12, fetch_request(topic, {0: 0}, max_wait_ms=PATIENT_MS, min_bytes=1))
     other.ask("DeleteTopics", 6, DeleteTopicsRequest([DeleteTopicState(topic)], timeout_ms=1000))
-    began = time.monotonic()
     assert partitions_of(client.reply())[0].error_code == UNKNOWN_TOPIC_OR_PARTITION
-    assert time.monotonic() - began < 4
 
 
 def test_batches_come_whole_from_the_one_that_holds_the_offset(client: RawClient, topic: str) -> None:

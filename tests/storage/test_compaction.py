@@ -641,9 +641,7 @@ def test_a_throttle_keeps_to_its_rate_and_lets_go_when_told() -> None:
         throttle.spend(20_000, stop)
     assert time.monotonic() - began >= 0.19
     stop.set()
-    began = time.monotonic()
-    throttle.spend(10_000_000, stop)
-    assert time.monotonic() - began < 1
+    throttle.spend(1_000_000_000_000, stop)  # eleven days
 
 
 @settings(max_examples=200, deadline=None)

@@ -18,10 +18,12 @@ T = TypeVar("T")
 
 _LISTENS = re.compile(r"^Tidelog listens on 127.0.0.1:([0-9]+)(?:, 127.0.0.1:([0-9]+))?, data in ", re.MULTILINE)
 START_SECONDS = 20.0
-STOP_SECONDS = 4.0
+STOP_SECONDS = 20.0
 
-# What makes tests fast: members may give up early, and retention does not wait.
+# What makes tests fast: members may give up early, and retention does not wait. And strict: a broker that, when it is
+# stopped, lets requests wait until their grace is over does not stop in time.
 TEST_SETTINGS = {
+    "shutdown-grace-ms": "60000",
     "kafka.group.min.session.timeout.ms": "100",
     "kafka.group.consumer.heartbeat.interval.ms": "200",
     "kafka.group.consumer.session.timeout.ms": "2000",
