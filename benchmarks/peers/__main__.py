@@ -154,7 +154,10 @@ def main() -> None:
     parser.add_argument("--recovery-gb", type=float, default=10.0, help="data on disk when it is killed (default 10)")
     parser.add_argument("--dir", default=None, help="where the brokers keep their data (default: a temporary folder)")
     parser.add_argument(
-        "--out", default=None, help="where the report goes (default: docs/; a temporary one if quick)"
+        "--out",
+        default=None,
+        help="where the report goes (default: docs/, or a temporary one with --quick and --only); "
+        "rows that --only does not name stay in it",
     )
     options = parser.parse_args()
     rows, others = all_rows(full=options.full, recovery_gb=options.recovery_gb), alternatives.all_rows()
@@ -171,6 +174,7 @@ def main() -> None:
     raise_limits()
     parent = tempfile.mkdtemp(prefix="tidelog-peers-", dir=options.dir)
     out = options.out or (DOCS if not (options.quick or options.only) else tempfile.mkdtemp(prefix="tidelog-report-"))
+    before = document.read(out) if options.only else None
     settings: dict[str, Any] = {
         "repeats": repeats,
         "share_of_full_work": 1 / scale.share,
@@ -185,7 +189,7 @@ def main() -> None:
         def save(rows: list[RowResult]) -> None:
             results.rows = [*first, *rows]
             results.settings["minutes"] = round((time.perf_counter() - began) / 60, 1)
-            document.write(results, out)
+            document.write(before.renewed(results) if before else results, out)
 
         with running(bench, names, results, options.kafka_version) as servers:
             kafka_like = [server for server in servers if isinstance(server, KafkaProtocolServer)]

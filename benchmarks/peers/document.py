@@ -24,6 +24,15 @@ def write(results: Results, out: str) -> None:
     render(out)
 
 
+def read(out: str) -> Results | None:
+    """What an earlier run left; None if there was none."""
+    path = f"{out}/{FOLDER}/peers.json"
+    if not os.path.exists(path):
+        return None
+    with open(path) as file:
+        return Results.from_json(file.read())
+
+
 def read_growth(out: str) -> dict[str, Any]:
     """What an earlier run left; empty if there was none."""
     path = f"{out}/{FOLDER}/growth.json"
@@ -45,9 +54,7 @@ def render(out: str) -> None:
     """The page and the charts, from whatever JSON there is."""
     parts = ["# Side by side with the peers\n"]
     figures: dict[str, str] = {}
-    if os.path.exists(f"{out}/{FOLDER}/peers.json"):
-        with open(f"{out}/{FOLDER}/peers.json") as file:
-            results = Results.from_json(file.read())
+    if results := read(out):
         figures |= draw(results)
         parts.append(markdown(results, list(figures)))
     if growth := read_growth(out):
@@ -107,6 +114,7 @@ def markdown(results: Results, drawn: Sequence[str] = ()) -> str:
         f"- The run took {results.settings.get('minutes', '?')} minutes."
         + ("" if results.settings["share_of_full_work"] == 1 else " **A quick run: do not read much into it.**")
         + _said_of_others(results),
+        *_said_of_later_runs(results),
         "",
         "Equal durability: `no fsync` is flush `os` for Tidelog and Kafka as it ships; `fsync` is flush `acks` for",
         "Tidelog and `flush.messages=1` for Kafka. Kafka runs with the heap (1 GB) and the settings that it ships",
@@ -128,6 +136,11 @@ def _said_of_others(results: Results) -> str:
             used[kind], most = found
             told += f" {who} {used[kind]:.2f} cores while it was measured (median; at most {most:.2f})."
     return told + (" **That was not a quiet machine: run it again.**" if sum(used.values()) > _BUSY else "")
+
+
+def _said_of_later_runs(results: Results) -> list[str]:
+    titles = [row.title for row in results.rows if row.key in results.settings.get("renewed", [])]
+    return [f"- Run again later, by themselves: {'; '.join(titles)}."] if titles else []
 
 
 def _table(rows: Sequence[RowResult]) -> list[str]:

@@ -103,6 +103,14 @@ class Results:
         ]
         return (statistics.median(samples), max(samples)) if samples else None
 
+    def renewed(self, later: "Results") -> "Results":
+        """With the rows that were run again in the place of those of before."""
+        again = {row.key: row for row in later.rows}
+        kept = [row.key for row in self.rows]
+        rows = [again.get(row.key, row) for row in self.rows] + [row for row in later.rows if row.key not in kept]
+        renewed = sorted({*self.settings.get("renewed", []), *again})
+        return Results(self.machine, {**self.settings, "renewed": renewed}, self.peers, self.missing, rows)
+
     def to_json(self) -> str:
         rows = []
         for row in self.rows:

@@ -23,6 +23,7 @@ from tidelog.wire.generated.metadata import MetadataRequest
 _TICKS = os.sysconf("SC_CLK_TCK")
 _START_SECONDS = 120.0
 _STOP_SECONDS = 60.0
+_OVERDUE_SECONDS = 2.0
 
 
 class NotRunning(Exception):
@@ -108,7 +109,8 @@ class Server:
 
     @contextlib.contextmanager
     def standing_still(self) -> Iterator[None]:
-        """It takes no CPU (timers, compilers, collectors), and goes on afterwards."""
+        """It takes no CPU (timers, compilers, collectors), and goes on afterwards: it has done what was overdue when
+        this is left."""
         assert self.may_stand_still
         stopped = _tree(self.pid) if self.is_alive else []
         for pid in stopped:
@@ -124,6 +126,7 @@ class Server:
                 if time.monotonic() > deadline:
                     raise NotRunning(f"{self.title} does not go on: {self.last_words()}")
                 time.sleep(0.01)
+            time.sleep(_OVERDUE_SECONDS)
 
     def remove(self) -> None:
         self.kill()

@@ -126,6 +126,17 @@ def test_the_report_is_written_and_can_be_made_again_from_its_json(tmp_path: Pat
     assert (tmp_path / document.PAGE).read_text() == written["benchmarks-peers.md"]
 
 
+def test_rows_that_are_run_again_take_the_place_of_those_of_before(tmp_path: Path) -> None:
+    other, again = filled(), filled()
+    other.key, other.title, again.title = "other", "the other", "once more"
+    document.write(Results(MACHINE, SETTINGS, {"tidelog": "Tidelog 1"}, {}, [filled(), other]), str(tmp_path))
+    before = document.read(str(tmp_path))
+    assert before is not None
+    both = before.renewed(Results(MACHINE, SETTINGS, {"tidelog": "Tidelog 2"}, {}, [again]))
+    assert both.rows == [again, other]
+    assert "Run again later, by themselves: once more." in document.markdown(both)
+
+
 def test_growth_is_shown_beside_it(tmp_path: Path) -> None:
     point = {"tidelog": {"MB/s": [1.0, 3.0, 2.0]}, "kafka": {"failed": "no leaders"}}
     sweep = {
