@@ -87,7 +87,15 @@ def run_rows(
 ) -> list[RowResult]:
     """Every row against each of `servers`, `repeats` times, in alternating order; `everyone` else is there, too."""
     found = {
-        row.key: RowResult(row.key, row.section, row.title, _conditions(row, repeats), row.figures) for row in rows
+        row.key: RowResult(
+            row.key,
+            row.section,
+            row.title,
+            _conditions(row, repeats),
+            row.figures,
+            counted=repeats if row.times > 1 else None,
+        )
+        for row in rows
     }
     for repeat in range(repeats):
         for row, turn in ((one, turn) for one in rows for turn in range(one.times)):
@@ -114,8 +122,10 @@ def run_rows(
 
 
 def _conditions(row: Row, repeats: int) -> str:
-    told = row.conditions + (f"; {row.times * repeats} runs" if row.times > 1 else "")
-    return told + (", the other brokers stopped meanwhile (SIGSTOP)" if row.alone else "")
+    told = row.conditions
+    if row.times > 1:
+        told += f"; {row.times * repeats} runs, of which those {repeats} count in which the hypervisor withheld least"
+    return told + ("; the other brokers stopped meanwhile (SIGSTOP)" if row.alone else "")
 
 
 @contextlib.contextmanager

@@ -53,6 +53,7 @@ class RowResult:
     notes: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # the same for what explains the figures
     failures: dict[str, list[str]] = field(default_factory=dict)  # peer -> reasons
     not_offered: dict[str, str] = field(default_factory=dict)  # peer -> what it does not have
+    counted: int | None = None  # of each peer's runs: those in which the hypervisor withheld least; None: all
 
     def add(self, peer: str, measured: dict[str, float]) -> None:
         """`measured` has every figure of the row; the rest of it are notes."""
@@ -68,7 +69,14 @@ class RowResult:
 
     def summary(self, peer: str, figure: str) -> Summary | None:
         samples = self.samples.get(peer, {}).get(figure)
-        return summarize(samples) if samples and peer not in self.failures else None
+        return summarize(self._that_count(peer, samples)) if samples and peer not in self.failures else None
+
+    def _that_count(self, peer: str, samples: list[float]) -> list[float]:
+        if self.counted is None:
+            return samples
+        (withheld,) = (values for name, values in self.notes[peer].items() if name.endswith(STOLEN))
+        quietest = sorted(range(len(samples)), key=withheld.__getitem__)[: self.counted]
+        return [samples[run] for run in quietest]
 
     def ratio(self, figure: str, of: str, to: str) -> float | None:
         """Of medians."""

@@ -178,9 +178,9 @@ def catch_up(bench: Bench, server: KafkaProtocolServer) -> dict[str, float]:
 
 # ---- latency
 
-# The moments in which a host does not let its machine run make most of a tail. They come as they like: the median of
-# many runs is what a broker can do. An idle peer's timers, compilers and collectors would be seen, too. (Elsewhere
-# they have to go on: a Kafka that stood still between its rows took twice the CPU to consume.)
+# The moments in which a host does not let its machine run make most of a tail. They come as they like: the runs with
+# the least of them show what a broker can do. An idle peer's timers, compilers and collectors would be seen, too.
+# (Elsewhere they have to go on: a Kafka that stood still between its rows took twice the CPU to consume.)
 _OF_TAILS = 3
 
 

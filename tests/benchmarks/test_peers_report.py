@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.peers import charts, document
 from benchmarks.peers.bench import Failed, Run, verified
-from benchmarks.peers.results import Figure, Results, RowResult, summarize
+from benchmarks.peers.results import Figure, Results, RowResult, Summary, summarize
 
 MACHINE = {"cpu": "Z80", "cores": 1, "kernel": "1", "python": "3", "filesystem": "fat", "memory_gb": 1}
 SETTINGS = {"repeats": 3, "share_of_full_work": 1, "command": "make bench-peers", "minutes": 1}
@@ -124,6 +124,15 @@ def test_the_report_is_written_and_can_be_made_again_from_its_json(tmp_path: Pat
     (tmp_path / document.PAGE).unlink()
     document.render(str(tmp_path))
     assert (tmp_path / document.PAGE).read_text() == written["benchmarks-peers.md"]
+
+
+def test_runs_in_which_the_hypervisor_withheld_much_can_be_left_out() -> None:
+    found = row()
+    for value, withheld in ((1.0, 0.5), (2.0, 0.0), (3.0, 0.1), (4.0, 0.9)):
+        found.add("tidelog", {"produce": value, "produce CPU": value, "produce stolen cpu": withheld})
+    found.counted = 2
+    assert found.summary("tidelog", "produce") == Summary(2.5, 2.0, 3.0, 2)
+    assert Results.from_json(_json(found)).rows == [found]
 
 
 def test_rows_that_are_run_again_take_the_place_of_those_of_before(tmp_path: Path) -> None:
