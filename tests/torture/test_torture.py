@@ -2,38 +2,18 @@
 
 import random
 import re
-import subprocess
-import sys
 
 import pytest
 
-from tests.support.faulty_spark import kill_session
-
-# An assertion of librdkafka 2.16 fails now and then when connections are cut. It ends the clients, not the broker.
-OF_THE_LIBRARY = re.compile(r"rdkafka_\w+\.c:\d+: \w+: Assertion")
-
-
-def run(seed: int) -> "subprocess.CompletedProcess[str]":
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.torture.run", "--seconds", "12", "--seed", str(seed)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        output, errors = process.communicate(timeout=180)
-    finally:
-        kill_session(process.pid)  # with the broker of a run that ended too early
-    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
+from tests.torture.run import is_of_the_library, round_apart
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_nothing_is_lost_repeated_or_torn_while_the_broker_is_killed() -> None:
     for _ in range(3):
-        ran = run(random.SystemRandom().randrange(1 << 30))
-        if ran.returncode >= 0 or not OF_THE_LIBRARY.search(ran.stderr):
+        ran = round_apart(12, random.SystemRandom().randrange(1 << 30))
+        if not is_of_the_library(ran):
             break
     said = ran.stdout + ran.stderr
     assert ran.returncode == 0, said
