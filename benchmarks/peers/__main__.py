@@ -39,7 +39,7 @@ def describe_machine(directory: str) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def running(
-    bench: Bench, names: Sequence[str], results: Results, kafka_version: str | None
+    bench: Bench, names: Sequence[str], results: Results, kafka_version: str | None, *, may_stand_still: bool
 ) -> Iterator[list[Server]]:
     """The peers that can be had, started. The reason why one is missing goes into the results."""
     servers: list[Server] = []
@@ -48,7 +48,7 @@ def running(
             try:
                 directory = bench.fresh_directory(name)
                 server = KINDS[name](directory) if name != "kafka" else _kafka(directory, kafka_version)
-                server.may_stand_still = True
+                server.may_stand_still = may_stand_still
                 server.start()
                 servers.append(server)
                 results.peers[name] = f"{server.title} {server.version}"
@@ -201,7 +201,7 @@ def main() -> None:
             results.settings["minutes"] = round((time.perf_counter() - began) / 60, 1)
             document.write(before.renewed(results) if before else results, out)
 
-        with running(bench, names, results, options.kafka_version) as servers:
+        with running(bench, names, results, options.kafka_version, may_stand_still=True) as servers:
             kafka_like = [server for server in servers if isinstance(server, KafkaProtocolServer)]
             for server in kafka_like:
                 say(f"warming up {server.title}")

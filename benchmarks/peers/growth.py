@@ -267,7 +267,7 @@ def main() -> None:
     results = Results({}, {})
     try:
         bench = Bench(parent, Scale(20 if options.quick else 1))
-        with running(bench, names, results, None) as servers:
+        with running(bench, names, results, None, may_stand_still=False) as servers:
             growth |= {"peers": results.peers, "missing": results.missing}
             kafka_like = [server for server in servers if isinstance(server, KafkaProtocolServer)]
             for server in kafka_like:

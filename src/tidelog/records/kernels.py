@@ -147,7 +147,7 @@ def is_compiled(kernel: object) -> bool:
     try:
         kept = kernel._cache  # type: ignore[attr-defined]  # numba has no other way to ask
         return kept.cache_path is None or bool(kept._cache_file._load_index())
-    except AttributeError:
+    except (AttributeError, OSError):
         return False
 
 

@@ -40,6 +40,8 @@ def compile_ahead(given_up: threading.Event) -> bool:
                     process.kill()
                     return False
         return True
+    except OSError:  # no process could be started
+        return True
     finally:
         _compiling.release()
 

@@ -49,7 +49,7 @@ class Cleaner:
         self._retry_at: dict[LocalLog, float] = {}
         self._active: set[CompactionPass] = set()
         self._closing = asyncio.Event()
-        self._kernels_loaded = False
+        self._kernels: asyncio.Task[None] | None = None
         self._given_up = threading.Event()  # waiting for kernels
         self._workers = [asyncio.create_task(self._work()) for _ in range(threads)]
 
@@ -163,8 +163,12 @@ class Cleaner:
 
     async def _load_kernels(self) -> None:
         """Once there is something to compact, before anybody needs them: it takes a while."""
-        if not self._kernels_loaded and any(one.settings.compaction is not None for one in self._logs()):
-            self._kernels_loaded = True
-            loop = asyncio.get_running_loop()
-            if not await loop.run_in_executor(self._executor, load_kernels, self._given_up):
-                log.warning("compaction is slow here; pip install 'tidelog[columnar]' makes it fast")
+        if self._kernels is None and any(one.settings.compaction is not None for one in self._logs()):
+            self._kernels = asyncio.create_task(self._load())
+        if self._kernels is not None:
+            await self._kernels
+
+    async def _load(self) -> None:
+        loop = asyncio.get_running_loop()
+        if not await loop.run_in_executor(self._executor, load_kernels, self._given_up):
+            log.warning("compaction is slow here; pip install 'tidelog[columnar]' makes it fast")
