@@ -23,7 +23,10 @@ run: $(READY)  ## start a broker on 127.0.0.1:9092, data in ./tidelog-data; Ctrl
 demo: $(READY)  ## a broker, a stream of events and a Spark pipeline at work; Ctrl-C ends it
 	@$(BIN)/tidelog demo
 
+KERNELS := $(BIN)/python -m tidelog.records.loading  # compiled once, not by every test that is the first to need them
+
 test: $(READY)  ## run every test
+	@$(KERNELS)
 	$(BIN)/python -m pytest -n $(WORKERS) -q
 
 torture: $(READY)  ## kill the broker under load for TORTURE_SECONDS (600) and check everything
@@ -37,6 +40,7 @@ check: $(READY)  ## format, lint, types, import contracts, unit tests
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	@$(KERNELS)
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not slow"
 
 format: $(READY)  ## put the source into shape

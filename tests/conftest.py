@@ -13,5 +13,6 @@ class OneByOneButSpark(LoadScopeScheduling):  # type: ignore[misc]
         return "spark" if nodeid.startswith("tests/spark/") else nodeid
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
     return OneByOneButSpark(config, log)

@@ -17,7 +17,7 @@ from tests.e2e.clients.base import Message
 from tests.e2e.clients.confluent import common
 from tests.e2e.clients.confluent_admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource
 from tests.e2e.conftest import topic_maker
-from tests.support.brokers import BrokerProcess, eventually, hide_modules, unique
+from tests.support.brokers import BrokerProcess, children, eventually, hide_modules, unique
 
 SETTINGS = {"kafka.log.cleaner.backoff.ms": "50", "kafka.log.retention.check.interval.ms": "100"}
 COMPACTED = {"cleanup.policy": "compact", "segment.bytes": "65536", "min.cleanable.dirty.ratio": "0.01"}
@@ -299,8 +299,3 @@ def test_kernels_that_no_one_has_compiled_neither_hold_up_nor_stop_the_broker(tm
         eventually(lambda: "compacted" in broker.log, within=60)
         assert not children(broker.pid)
         broker.stop()
-
-
-def children(pid: int) -> list[int]:
-    found = (path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children"))
-    return [int(child) for some in found for child in some]

@@ -131,9 +131,9 @@ def look_up(broker: BrokerProcess, topic: str) -> dict[bytes, bytes]:
     """By `tidelog topic get`."""
     arguments = ["topic", "get", topic, *(key.decode() for key in KEYS), "--partition", "0", "--latest", "--json"]
     command = [sys.executable, "-m", "tidelog", *arguments, "--bootstrap", broker.bootstrap]
-    lines = subprocess.run(command, capture_output=True, check=False).stdout.splitlines()
-    rows = [json.loads(line) for line in lines]
-    assert len(rows) == len(KEYS)
+    done = subprocess.run(command, capture_output=True, check=False)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(rows) == len(KEYS), done.stderr
     return {row["key"].encode(): row["value"].encode() for row in rows if row["value"] is not None}
 
 

@@ -2,6 +2,8 @@
 
 import asyncio
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +13,7 @@ import pytest
 
 import tidelog
 from tests.e2e.conftest import topic_maker
-from tests.support.brokers import BrokerProcess, eventually, hide_modules
+from tests.support.brokers import BrokerProcess, children, eventually, hide_modules
 from tidelog.client import AsyncClient, BrokerError, Client
 from tidelog.model import TopicPartition
 
@@ -189,3 +191,24 @@ def test_a_table_works_without_columns(tmp_path: Path, monkeypatch: pytest.Monke
         client.create_topic("plain", configs=TABLE)
         fill(client, "plain", 1000)
         assert client.get("plain", "key 42", at_least="end").value == b"value 942"
+
+
+def test_it_answers_while_its_kernels_are_still_being_compiled(tmp_path: Path) -> None:
+    """Little is decoded without them; much waits, and is taken in when they are there."""
+    broker = BrokerProcess(tmp_path)
+    broker.environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
+    with broker, tidelog.connect(broker.bootstrap) as client:
+        topic = topic_maker(broker)(configs={"tidelog.table": "true"})
+        (compiler,) = eventually(lambda: children(broker.pid))
+        os.kill(compiler, signal.SIGSTOP)
+        fill(client, topic, 1000)
+        assert client.get(topic, "key 7", at_least="end").value == b"value 907"
+        much = bytes(400_000)
+        client.produce(topic, much, key="key 7")
+        assert client.get(topic, "key 7").value == b"value 907"
+        with pytest.raises(BrokerError, match="is at offset 1000, not at 1001"):
+            client.get(topic, "key 7", at_least="end", timeout_ms=100)
+        os.kill(compiler, signal.SIGCONT)
+        assert client.get(topic, "key 7", at_least="end", timeout_ms=60_000).value == much
+        broker.stop()
+        assert "not kept up" not in broker.log, broker.log

@@ -199,3 +199,9 @@ def eventually(
             return seen
         assert time.monotonic() < deadline, f"not within {within} s; last seen: {seen!r}"
         time.sleep(every)
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that are still there."""
+    found = (path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children"))
+    return [int(child) for some in found for child in some]

@@ -31,8 +31,9 @@ TABLES = "tables"
 ANY_OFFSET = -1  # what the table has
 END_OFFSET = -2  # what the log has now
 _READ_BYTES = 1 << 20
+_SLOW_BYTES = 256 << 10  # as much at a time is decoded without kernels: a tenth of a second
 _RETRY_SECONDS = 5.0
-_THREADS = 2
+_THREADS = 3  # one may be waiting for the compiler
 
 log = structlog.get_logger("tidelog.tables")
 
@@ -144,11 +145,11 @@ class Tables:
         await asyncio.gather(*(follower.stop() for follower in followers))
         await self.in_thread(remove_table, directory)
 
-    def kernels(self) -> Awaitable[None]:
-        """Until what decodes records has been compiled, or need not be any more."""
+    def kernels(self) -> asyncio.Future[None]:
+        """Done when what decodes many records at once has been compiled, or need not be any more."""
         if self._kernels is None:
             self._kernels = asyncio.ensure_future(self.in_thread(self._compile))
-        return asyncio.shield(self._kernels)
+        return self._kernels
 
     def _compile(self) -> None:
         try:
@@ -243,7 +244,7 @@ class _Follower:
 
     async def _follow(self) -> None:
         partition, in_thread = self._partition, self._tables.in_thread
-        await self._tables.kernels()
+        kernels = self._tables.kernels()
         table = await self._opened()
         self._table, self._error = table, None
         while not self._stopping:
@@ -258,7 +259,9 @@ class _Follower:
                 continue
             read, aborted = partition.log.read_committed(start, _READ_BYTES)
             if read.size:
-                await in_thread(table.apply, read, aborted)
+                if read.size > _SLOW_BYTES:
+                    await asyncio.shield(kernels)
+                await in_thread(table.apply, read, aborted, kernels.done())
             else:
                 await in_thread(table.skip_to, stable)
 

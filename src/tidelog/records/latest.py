@@ -21,16 +21,21 @@ class Latest(NamedTuple):
     timestamps: list[TimestampMs]
 
 
-def latest_by_key(data: ReadBuffer, start_offset: Offset, aborted: Iterable[Aborted] = ()) -> Latest:
-    """Of the records from `start_offset` on; those without a key, and those of aborted transactions, do not count."""
+def latest_by_key(
+    data: ReadBuffer, start_offset: Offset, aborted: Iterable[Aborted] = (), kernels: bool = True
+) -> Latest:
+    """Of the records from `start_offset` on; those without a key, and those of aborted transactions, do not count.
+    Without `kernels` record by record, for those who would have to wait for them to be compiled."""
     view = memoryview(data)
     ranges = AbortedRanges(aborted)
     if ranges:
         counted = (batch.view for batch in iterate(view, verify=False) if not ranges.has(batch.header))
         view = memoryview(b"".join(counted))
     try:
-        columns = load("columnar")
+        columns = load("columnar") if kernels else None
     except MissingExtra:
+        columns = None
+    if columns is None:
         return _by_record(view, start_offset)
     return Latest._make(columns.latest_rows(view, start_offset))
 

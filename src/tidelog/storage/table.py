@@ -70,10 +70,10 @@ class Table:
             raise StorageError(f"cannot open the table in {directory}: {error}") from error
         self.applied: Offset = _OFFSET.unpack(stored)[0] if stored is not None else 0
 
-    def apply(self, read: ReadResult, aborted: Iterable[Aborted] = ()) -> int:
-        """Take whole batches from `applied` on into the table; how many rows changed."""
+    def apply(self, read: ReadResult, aborted: Iterable[Aborted] = (), kernels: bool = True) -> int:
+        """Take whole batches from `applied` on into the table; how many rows changed. `kernels`: may be used."""
         data = read.read()
-        found = latest_by_key(data, self.applied, aborted)
+        found = latest_by_key(data, self.applied, aborted, kernels)
         batch = self._library.WriteBatch(raw_mode=True)
         put, delete, pack = batch.put, batch.delete, _HEAD.pack
         for key, value, offset, timestamp in zip(*found, strict=True):
