@@ -1,7 +1,9 @@
 """Compacted topics as real clients see them: what is left, where it stands, and that nobody is disturbed."""
 
 import json
+import os
 import random
+import signal
 import subprocess
 import sys
 import threading
@@ -284,16 +286,22 @@ def test_killed_again_and_again_while_it_compacts_under_load(tmp_path_factory: p
 
 @pytest.mark.slow
 def test_kernels_that_no_one_has_compiled_neither_hold_up_nor_stop_the_broker(tmp_path: Path) -> None:
-    """Another process compiles them: it goes with the broker, and what it has made is there for the next one."""
-    broker = BrokerProcess(tmp_path, SETTINGS)
-    broker.environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
+    """Another process compiles them: it goes with the broker, and what it has made is there for the next one. All
+    cleaners wait for it."""
+    broker = BrokerProcess(tmp_path, {**SETTINGS, "kafka.log.cleaner.threads": "2"})
+    cache = tmp_path / "cache"
+    broker.environment["NUMBA_CACHE_DIR"] = str(cache)
     with broker:
-        topic = topic_maker(broker)(configs=COMPACTED)
-        write(broker, topic, [(b"key", bytes(100))] * 2000)
-        compiler = eventually(lambda: children(broker.pid))[0]
+        topics = [topic_maker(broker)(configs=COMPACTED) for _ in range(2)]
+        (compiler,) = eventually(lambda: children(broker.pid))
+        os.kill(compiler, signal.SIGSTOP)
+        compiled = set(cache.rglob("*"))
+        for topic in topics:
+            write(broker, topic, [(b"key", bytes(100))] * 2000)
         broker.stop()
         assert not Path(f"/proc/{compiler}").exists()
         assert "compacted" not in broker.log
+        assert set(cache.rglob("*")) == compiled, "the broker has compiled nothing itself"
         broker.start()
         assert eventually(lambda: children(broker.pid))
         eventually(lambda: "compacted" in broker.log, within=60)

@@ -37,10 +37,6 @@ def _places(final: dict[Partition, list[tuple[int, str]]]) -> dict[str, list[tup
     return places
 
 
-def _transactions(history: History) -> dict[str, Transaction]:
-    return {transaction.id: transaction for transaction in history.transactions}
-
-
 def _is_promised(write: Write, transactions: dict[str, Transaction]) -> bool:
     if write.transaction is None:
         return write.outcome is Outcome.DONE
@@ -49,7 +45,7 @@ def _is_promised(write: Write, transactions: dict[str, Transaction]) -> bool:
 
 
 def lost(history: History) -> Iterator[Finding]:
-    transactions = _transactions(history)
+    transactions = history.transactions
     places = _places(history.final_committed)
     for write in history.writes:
         if _is_promised(write, transactions):
@@ -70,7 +66,7 @@ def duplicates(history: History) -> Iterator[Finding]:
 
 def isolation(history: History) -> Iterator[Finding]:
     """Readers of committed data, and the final reading of it."""
-    transactions = _transactions(history)
+    transactions = history.transactions
     of_value = {write.value: transactions.get(write.transaction) for write in history.writes if write.transaction}
     for read in history.reads:
         known = of_value.get(read.value)
@@ -147,7 +143,7 @@ def consistency(history: History) -> Iterator[Finding]:
 
 def torn(history: History) -> Iterator[Finding]:
     places = _places(history.final_committed)
-    transactions = _transactions(history)
+    transactions = history.transactions
     of_transaction: dict[str, list[bool]] = defaultdict(list)
     for write in history.writes:
         if write.transaction is not None:

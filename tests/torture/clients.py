@@ -15,11 +15,13 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from tests.torture.history import (
     COPIED,
+    Done,
     History,
     OffsetCommit,
     OffsetSeen,
     Outcome,
     Read,
+    Recorder,
     Transaction,
     Write,
     now,
@@ -41,14 +43,15 @@ COMMON = {
 class Client:
     """Runs until `stop`; an exception that it does not know how to live with is kept in `error`."""
 
-    def __init__(self, name: str, bootstrap: str, history: History, seed: int) -> None:
+    def __init__(self, name: str, bootstrap: str, history: Recorder, seed: int, life: int = 0) -> None:
+        """`life`: how often one of this name has died."""
         self.name = name
+        self.life = life
         self.bootstrap = bootstrap
         self.history = history
-        self.random = random.Random(f"{seed} {name}")
+        self.random = random.Random(f"{seed} {name} {life}")
         self.stopping = threading.Event()
         self.error: str | None = None
-        self.done = 0
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -57,7 +60,7 @@ class Client:
     def stop(self) -> None:
         self.stopping.set()
 
-    def join(self, seconds: float) -> bool:
+    def join(self, seconds: float | None) -> bool:
         self._thread.join(seconds)
         return not self._thread.is_alive()
 
@@ -84,8 +87,8 @@ class Client:
 class PlainProducer(Client):
     """Idempotent, acks all, a steady rate."""
 
-    def __init__(self, *args: Any, topic: str, partitions: int, rate: int = 150) -> None:
-        super().__init__(*args)
+    def __init__(self, *args: Any, topic: str, partitions: int, rate: int = 150, **more: Any) -> None:
+        super().__init__(*args, **more)
         self._topic, self._partitions, self._rate = topic, partitions, rate
 
     def work(self) -> None:
@@ -108,7 +111,8 @@ class PlainProducer(Client):
             outcome = Outcome.DONE if error is None else Outcome.UNKNOWN
             offset = message.offset() if error is None else None
             self.history.add(Write(self.name, sequence, place, value, None, outcome, offset))
-            self.done += error is None
+            if error is None:
+                self.history.add(Done(self.name))
 
         producer.produce(self._topic, value.encode(), partition=partition, on_delivery=delivered)
 
@@ -136,8 +140,8 @@ def decide(producer: Producer, commit: bool, stopping: threading.Event) -> bool:
 class TransactionalProducer(Client):
     """Transactions of a few records over all partitions; some are aborted, some are left to a successor."""
 
-    def __init__(self, *args: Any, topic: str, partitions: int) -> None:
-        super().__init__(*args)
+    def __init__(self, *args: Any, topic: str, partitions: int, **more: Any) -> None:
+        super().__init__(*args, **more)
         self._topic, self._partitions = topic, partitions
         self._sequences: Counter[int] = Counter()
 
@@ -152,7 +156,9 @@ class TransactionalProducer(Client):
                 continue
             number += 1
             try:
-                self._transaction(producer, f"{self.name}-{instance}", f"{self.name}-t{number}")
+                self._transaction(
+                    producer, f"{self.name}-{self.life}.{instance}", f"{self.name}-{self.life}-t{number}"
+                )
             except (Undecided, KafkaException):
                 producer = None
 
@@ -173,38 +179,34 @@ class TransactionalProducer(Client):
         return producer
 
     def _transaction(self, producer: Producer, instance: str, id_: str) -> None:
+        """Everything is written down before it is done: the client may die in the middle."""
         ending = self.random.choices(["commit", "abort", "leave"], [80, 17, 3])[0]
-        writes: list[Write] = []
-        asked: float | None = None
-        outcome = Outcome.UNKNOWN
+        self.history.add(Transaction(id_, Outcome.UNKNOWN, None))
         producer.begin_transaction()
-        try:
-            for number in range(self.random.randint(1, 12)):
-                partition = self.random.randrange(self._partitions)
-                value = f"{id_}-{number}"
-                place = self._topic, partition
-                writes.append(Write(instance, self._sequences[partition], place, value, id_, Outcome.UNKNOWN))
-                self._sequences[partition] += 1
-                producer.produce(self._topic, value.encode(), partition=partition)
-                producer.poll(0)
-            if ending == "leave":
-                raise Undecided("left open")
-            asked = now() if ending == "commit" else None
-            committed = decide(producer, ending == "commit", self.stopping)
-            outcome = Outcome.DONE if committed else Outcome.NOT_DONE
-            self.done += committed
-        finally:
-            for write in writes:
-                self.history.add(write)
-            self.history.add(Transaction(id_, outcome, asked))
+        for number in range(self.random.randint(1, 12)):
+            partition = self.random.randrange(self._partitions)
+            value = f"{id_}-{number}"
+            place = self._topic, partition
+            self.history.add(Write(instance, self._sequences[partition], place, value, id_, Outcome.UNKNOWN))
+            self._sequences[partition] += 1
+            producer.produce(self._topic, value.encode(), partition=partition)
+            producer.poll(0)
+        if ending == "leave":
+            raise Undecided("left open")
+        asked = now() if ending == "commit" else None
+        self.history.add(Transaction(id_, Outcome.UNKNOWN, asked))
+        committed = decide(producer, ending == "commit", self.stopping)
+        self.history.add(Transaction(id_, Outcome.DONE if committed else Outcome.NOT_DONE, asked))
+        if committed:
+            self.history.add(Done(self.name))
 
 
 class Copier(Client):
     """Reads a topic in a group and writes a copy, exactly once: offsets and records in one transaction."""
 
-    def __init__(self, *args: Any, source: str, target: str, partitions: int) -> None:
-        super().__init__(*args)
-        self._source, self._target, self._partitions = source, target, partitions
+    def __init__(self, *args: Any, source: str, target: str, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._source, self._target = source, target
 
     def work(self) -> None:
         while not self.stopping.is_set():
@@ -250,7 +252,7 @@ class Copier(Client):
         producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 15)
         if not decide(producer, True, self.stopping):
             raise Undecided("aborted: the records have to be read again")
-        self.done += len(messages)
+        self.history.add(Done(self.name, len(messages)))
 
 
 class Reader(Client):
@@ -279,12 +281,13 @@ class Reader(Client):
         consumer.assign(places)
         try:
             while now() < until and not self.stopping.is_set():
-                for message in consumer.consume(500, 0.1):
-                    if message.error() is None:
-                        place = message.topic() or "", message.partition() or 0
-                        value = (message.value() or b"").decode()
-                        self.history.add(Read(session, place, message.offset() or 0, value, self._committed, now()))
-                        self.done += 1
+                messages = [each for each in consumer.consume(500, 0.1) if each.error() is None]
+                at = now()
+                for message in messages:
+                    place = message.topic() or "", message.partition() or 0
+                    value = sys.intern((message.value() or b"").decode())  # it is read many times
+                    self.history.add(Read(session, place, message.offset() or 0, value, self._committed, at))
+                self.history.add(Done(self.name, len(messages)))
         finally:
             consumer.close()
 
@@ -334,7 +337,7 @@ class GroupMember(Client):
             if each.error is None:
                 place = each.topic, each.partition
                 self.history.add(OffsetCommit(self._group, place, each.offset, began, now()))
-                self.done += 1
+                self.history.add(Done(self.name))
 
 
 def read_all(bootstrap: str, topics: list[str], partitions: int, *, committed: bool) -> dict[Any, list[Any]]:

@@ -6,9 +6,10 @@ those of one clock (`time.monotonic`), of the moment before a call and after it.
 
 import threading
 import time
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 Partition: TypeAlias = tuple[str, int]
 
@@ -36,7 +37,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """`commit_asked_at` is None if nobody ever asked for its commit."""
+    """`commit_asked_at` is None if nobody ever asked for its commit. Added again when more is known of it."""
 
     id: str
     outcome: Outcome
@@ -74,34 +75,52 @@ class OffsetSeen:
     began: float
 
 
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How much of its work a client has done, for people."""
+
+    client: str
+    count: int = 1
+
+
+Event: TypeAlias = Write | Transaction | Read | OffsetCommit | OffsetSeen | Done
+
+
+class Recorder(Protocol):
+    def add(self, event: Event) -> None: ...
+
+
 @dataclass(slots=True)
 class History:
     """Filled by many threads; looked at when they are gone."""
 
     writes: list[Write] = field(default_factory=list)
-    transactions: list[Transaction] = field(default_factory=list)
+    transactions: dict[str, Transaction] = field(default_factory=dict)
     reads: list[Read] = field(default_factory=list)
     commits: list[OffsetCommit] = field(default_factory=list)
     offsets_seen: list[OffsetSeen] = field(default_factory=list)
+    done: Counter[str] = field(default_factory=Counter)
     final: dict[Partition, list[tuple[int, str]]] = field(default_factory=dict)
     final_committed: dict[Partition, list[tuple[int, str]]] = field(default_factory=dict)
     copies: dict[str, str] = field(default_factory=dict)
     """Topic -> the topic that holds a copy of it, made exactly once, value by value with `COPIED` before each."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def add(self, event: Write | Transaction | Read | OffsetCommit | OffsetSeen) -> None:
+    def add(self, event: Event) -> None:
         with self._lock:
             match event:
                 case Write():
                     self.writes.append(event)
                 case Transaction():
-                    self.transactions.append(event)
+                    self.transactions[event.id] = event
                 case Read():
                     self.reads.append(event)
                 case OffsetCommit():
                     self.commits.append(event)
                 case OffsetSeen():
                     self.offsets_seen.append(event)
+                case Done():
+                    self.done[event.client] += event.count
 
 
 COPIED = "copy of "

@@ -7,22 +7,22 @@ import argparse
 import contextlib
 import os
 import random
-import re
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+import click
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from tests.support.brokers import BrokerProcess, unique
-from tests.support.faulty_spark import kill_session
 from tests.support.proxy import CuttingProxy
+from tests.torture.apart import Apart
 from tests.torture.checker import Finding, check
 from tests.torture.clients import (
     Client,
@@ -36,7 +36,6 @@ from tests.torture.clients import (
 from tests.torture.history import History, now
 
 PARTITIONS = 3
-ROUND_SECONDS = 20.0
 SETTINGS = {"shutdown-grace-ms": "5000"}  # connections that were cut may hold requests up
 
 
@@ -46,7 +45,7 @@ class Result:
     findings: list[Finding]
     troubles: Counter[str]
     errors: list[str]
-    work: dict[str, int] = field(default_factory=dict)
+    deaths: int
 
     def lines(self) -> Iterator[str]:
         history = self.history
@@ -55,7 +54,8 @@ class Result:
             f"{len(history.writes):,} writes, {len(history.transactions):,} transactions, "
             f"{len(history.reads):,} reads, {len(history.commits):,} offset commits"
         )
-        yield "done: " + ", ".join(f"{name} {count:,}" for name, count in self.work.items())
+        yield "done: " + ", ".join(f"{name} {count:,}" for name, count in sorted(history.done.items()))
+        yield f"librdkafka ended {self.deaths} clients"
         yield from self.errors
         yield from (f"{finding.kind}: {finding.text}" for finding in self.findings[:100])
         yield f"{len(self.findings)} findings"
@@ -64,20 +64,25 @@ class Result:
 class Nemesis:
     """Makes trouble at random, one at a time, and leaves the broker running."""
 
-    def __init__(self, broker: BrokerProcess, proxy: CuttingProxy, seed: int) -> None:
-        self._broker, self._proxy = broker, proxy
+    def __init__(self, broker: BrokerProcess, proxy: CuttingProxy, clients: Sequence[Apart], seed: int) -> None:
+        self._broker, self._proxy, self._clients = broker, proxy, clients
         self._random = random.Random(seed)
         self.troubles: Counter[str] = Counter()
 
-    def run(self, seconds: float) -> None:
-        end = now() + seconds
-        while now() < end:
+    def run(self, seconds: float, passed: Callable[[int], object]) -> None:
+        """`passed` is told of every second."""
+        troubles = [self._kill, self._kill, self._restart, self._pause, self._cut, self._tear, self._kill_client]
+        start, told = now(), 0
+        while now() < start + seconds:
             calm = now() + self._random.uniform(0.2, 2.5)
-            while now() < min(calm, end):
+            while now() < min(calm, start + seconds):
                 time.sleep(0.05)
-            trouble = self._random.choice([self._kill, self._kill, self._restart, self._pause, self._cut, self._tear])
+            trouble = self._random.choice(troubles)
             self.troubles[trouble.__name__.lstrip("_")] += 1
             trouble()
+            elapsed = min(int(now() - start), round(seconds))
+            passed(elapsed - told)
+            told = elapsed
 
     def _kill(self) -> None:
         self._broker.kill()
@@ -103,24 +108,30 @@ class Nemesis:
         self._proxy.cutting.clear()
         self._proxy.cut_all()
 
+    def _kill_client(self) -> None:
+        self._random.choice(self._clients).kill()
 
-def torture(directory: Path, seconds: float, seed: int) -> Result:
+
+def torture(directory: Path, seconds: float, seed: int, passed: Callable[[int], object] = bool) -> Result:
     history = History(copies={"plain": "copy"})
     with contextlib.ExitStack() as stack:
         proxy = stack.enter_context(CuttingProxy(seed, bytes_from=500, bytes_to=20_000))
         broker = stack.enter_context(BrokerProcess(directory, SETTINGS, advertised_port=proxy.port))
         proxy.target = broker.second_port
         _create_topics(broker.bootstrap)
-        nemesis = Nemesis(broker, proxy, seed)
-        clients = _clients(f"127.0.0.1:{proxy.port}", history, seed)
-        for client in clients:
+        bootstrap = f"127.0.0.1:{proxy.port}"
+        producers, copier = _transactional(bootstrap, history, seed)
+        others = _others(bootstrap, history, seed)
+        nemesis = Nemesis(broker, proxy, [*producers, copier], seed)
+        stack.callback(_kill, [*producers, copier])
+        everybody: list[Client | Apart] = [*producers, copier, *others]
+        for client in everybody:
             client.start()
-        nemesis.run(seconds)
+        nemesis.run(seconds, passed)
         # The copier goes on until it has copied everything that the producers wrote.
-        errors = _end([client for client in clients if not isinstance(client, Copier)])
-        copiers: list[Client] = [client for client in clients if isinstance(client, Copier)]
+        errors = _end([*producers, *others])
         _wait_for_copies(broker.bootstrap)
-        errors += _end(copiers)
+        errors += _end([copier])
         topics = ["plain", "paid", "copy"]
         history.final_committed = read_all(broker.bootstrap, topics, PARTITIONS, committed=True)
         history.final = read_all(broker.bootstrap, topics, PARTITIONS, committed=False)
@@ -128,8 +139,8 @@ def torture(directory: Path, seconds: float, seed: int) -> Result:
         for said in ("request failed", "Traceback"):
             if said in broker.log:
                 errors.append(f"the broker's log says {said!r}:\n" + broker.log[broker.log.index(said) :][:3000])
-    work = {client.name: client.done for client in clients}
-    return Result(history, check(history), nemesis.troubles, errors, work)
+    deaths = sum(client.deaths for client in (*producers, copier))
+    return Result(history, check(history), nemesis.troubles, errors, deaths)
 
 
 def _create_topics(bootstrap: str) -> None:
@@ -138,14 +149,20 @@ def _create_topics(bootstrap: str) -> None:
         future.result(20)
 
 
-def _clients(bootstrap: str, history: History, seed: int) -> list[Client]:
-    def of(kind: type[Client], name: str, **more: object) -> Client:
+def _transactional(bootstrap: str, history: History, seed: int) -> tuple[list[Apart], Apart]:
+    producers = [
+        Apart(TransactionalProducer, f"paid-{n}", bootstrap, history, seed, topic="paid", partitions=PARTITIONS)
+        for n in range(2)
+    ]
+    return producers, Apart(Copier, "copier", bootstrap, history, seed, source="plain", target="copy")
+
+
+def _others(bootstrap: str, history: History, seed: int) -> list[Client]:
+    def of(kind: type[Client], name: str, **more: Any) -> Client:
         return kind(name, bootstrap, history, seed, **more)
 
     return [
         *(of(PlainProducer, f"plain-{n}", topic="plain", partitions=PARTITIONS) for n in range(2)),
-        *(of(TransactionalProducer, f"paid-{n}", topic="paid", partitions=PARTITIONS) for n in range(2)),
-        of(Copier, "copier", source="plain", target="copy", partitions=PARTITIONS),
         of(Reader, "reads-committed", topics=["paid", "copy"], partitions=PARTITIONS, committed=True),
         of(Reader, "reads-all", topics=["plain", "paid"], partitions=PARTITIONS, committed=False),
         *(of(GroupMember, f"classic-{n}", group="classic", topic="plain") for n in range(2)),
@@ -153,7 +170,7 @@ def _clients(bootstrap: str, history: History, seed: int) -> list[Client]:
     ]
 
 
-def _end(clients: list[Client]) -> list[str]:
+def _end(clients: Sequence[Client | Apart]) -> list[str]:
     for client in clients:
         client.stop()
     errors = []
@@ -163,6 +180,12 @@ def _end(clients: list[Client]) -> list[str]:
         elif client.error is not None:
             errors.append(f"{client.name}: {client.error}")
     return errors
+
+
+def _kill(clients: Sequence[Apart]) -> None:
+    for client in clients:
+        client.stop()
+        client.kill()
 
 
 def _wait_for_copies(bootstrap: str) -> None:
@@ -181,63 +204,17 @@ def _wait_for_copies(bootstrap: str) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=float(os.environ.get("TORTURE_SECONDS", "600")))
-    parser.add_argument("--seed", type=int, default=None, help="one round with this seed, for so many seconds")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     options = parser.parse_args()
-    if options.seed is not None:
-        sys.exit(one_round(options.seconds, options.seed))
-    sys.exit(rounds(options.seconds))
-
-
-def rounds(seconds: float) -> int:
-    """One after the other, each in a process of its own, which librdkafka may end: such a round does not count."""
-    left, void = seconds, 0
-    while left > 0:
-        ran = round_apart(min(left, ROUND_SECONDS), random.randrange(1 << 30))
-        if is_of_the_library(ran):
-            void += 1
-            print("this round does not count: an assertion of librdkafka failed", flush=True)
-            if void > 2 + seconds / ROUND_SECONDS * 4:
-                print("librdkafka ends nearly every round")
-                return 1
-            continue
-        print(ran.stdout, flush=True)
-        if ran.returncode:
-            print(ran.stderr, flush=True)
-            return ran.returncode
-        left -= ROUND_SECONDS
-        print(f"{seconds - max(0.0, left):.0f} of {seconds:.0f} s\n", flush=True)
-    print(f"{seconds:.0f} s without a finding; {void} rounds did not count")
-    return 0
-
-
-def round_apart(seconds: float, seed: int) -> "subprocess.CompletedProcess[str]":
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.torture.run", "--seconds", str(seconds), "--seed", str(seed)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        output, errors = process.communicate(timeout=180 + seconds)
-    finally:
-        kill_session(process.pid)  # with the broker of a run that ended too early
-    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
-
-
-def is_of_the_library(ran: "subprocess.CompletedProcess[str]") -> bool:
-    """An assertion of librdkafka 2.16 fails now and then when connections are cut. It ends the clients, not the
-    broker."""
-    return ran.returncode < 0 and re.search(r"rdkafka_\w+\.c:\d+: \w+: Assertion", ran.stderr) is not None
-
-
-def one_round(seconds: float, seed: int) -> int:
-    print(f"seed {seed}, {seconds:.0f} s", flush=True)
-    with tempfile.TemporaryDirectory(prefix="tidelog-torture-") as directory:
-        result = torture(Path(directory) / unique("run"), seconds, seed)
+    print(f"seed {options.seed}, {options.seconds:.0f} s", flush=True)
+    with (
+        tempfile.TemporaryDirectory(prefix="tidelog-torture-") as directory,
+        click.progressbar(length=round(options.seconds), label="making trouble") as bar,
+    ):
+        result = torture(Path(directory) / unique("run"), options.seconds, options.seed, bar.update)
     for line in result.lines():
         print(line)
-    return 1 if result.findings or result.errors else 0
+    sys.exit(1 if result.findings or result.errors else 0)
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def see_too_early(history: History) -> None:
 
 
 def see_what_nobody_committed(history: History) -> None:
-    history.transactions[2] = Transaction("undecided", Outcome.UNKNOWN, None)
+    history.transactions["undecided"] = Transaction("undecided", Outcome.UNKNOWN, None)
 
 
 def swap_in_the_log(history: History) -> None:

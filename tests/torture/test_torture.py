@@ -1,29 +1,21 @@
-"""A short run of what `make torture` does for ten minutes, in a process of its own, which librdkafka may end."""
+"""A short run of what `make torture` does for ten minutes."""
 
 import random
-import re
+from pathlib import Path
 
 import pytest
 
-from tests.torture.run import is_of_the_library, round_apart
+from tests.torture.run import torture
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(600)
-def test_nothing_is_lost_repeated_or_torn_while_the_broker_is_killed() -> None:
-    for _ in range(3):
-        ran = round_apart(12, random.SystemRandom().randrange(1 << 30))
-        if not is_of_the_library(ran):
-            break
-    said = ran.stdout + ran.stderr
-    assert ran.returncode == 0, said
-    assert "\n0 findings" in ran.stdout, said
-    amounts = re.search(
-        r"([\d,]+) writes, ([\d,]+) transactions, ([\d,]+) reads, ([\d,]+) offset commits", ran.stdout
-    )
-    copied = re.search(r"copier ([\d,]+)", ran.stdout)
-    assert amounts, said
-    assert copied, said
-    writes, transactions, reads, commits, copies = (int(n.replace(",", "")) for n in (*amounts.groups(), copied[1]))
-    assert writes > 100, said
-    assert min(transactions, reads, commits, copies) > 0, said
+def test_nothing_is_lost_repeated_or_torn_while_the_broker_is_killed(tmp_path: Path) -> None:
+    seed = random.SystemRandom().randrange(1 << 30)
+    result = torture(tmp_path, 12, seed)
+    said = "\n".join((f"seed {seed}", *result.lines()))
+    assert not result.findings, said
+    assert not result.errors, said
+    history = result.history
+    assert len(history.writes) > 100, said
+    assert min(len(history.transactions), len(history.reads), len(history.commits), history.done["copier"]) > 0, said
