@@ -1,4 +1,6 @@
-"""How tests are shared out among the processes of pytest-xdist."""
+"""How tests are shared out among the processes of pytest-xdist, and what they inherit."""
+
+import signal
 
 import pytest
 from xdist.remote import Producer  # type: ignore[import-untyped]
@@ -16,3 +18,9 @@ class OneByOneButSpark(LoadScopeScheduling):  # type: ignore[misc]
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
     return OneByOneButSpark(config, log)
+
+
+def pytest_configure() -> None:
+    """A shell lets what it runs in the background ignore Ctrl-C, and so would every program that a test starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -34,12 +34,17 @@ class Scale:
 
     share: int = 1
     recovery_gb: float = 10.0
+    keeps_rates: bool = True  # a steady rate that was not reached fails the row; not where nobody looks at figures
 
     def count(self, full: int, least: int = 1) -> int:
         return max(least, full // self.share)
 
     def seconds(self, full: float) -> float:
         return max(1.0, full / min(self.share, 4))
+
+    def check_rate(self, sent_per_s: float, wanted: int, least: float) -> None:
+        if self.keeps_rates and sent_per_s < wanted * least:
+            raise Failed(f"the producer sent {sent_per_s:.0f} instead of {wanted} msg/s")
 
 
 @dataclass

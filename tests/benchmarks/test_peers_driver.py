@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     try:
-        return Bench(str(tmp_path_factory.mktemp("bench")), Scale(share=200, recovery_gb=0.2))
+        return Bench(str(tmp_path_factory.mktemp("bench")), Scale(share=200, recovery_gb=0.2, keeps_rates=False))
     except install.Missing as error:
         pytest.skip(str(error))
 
@@ -53,6 +53,12 @@ def test_a_row_runs_is_verified_and_measures_all_its_figures(bench: Bench, serve
     result = RowResult(row.key, row.section, row.title, row.conditions, row.figures)
     result.add("tidelog", row.measure(bench, server))
     assert all(result.summary("tidelog", figure.name) for figure in row.figures)
+
+
+def test_a_steady_rate_that_was_not_kept_fails_a_row() -> None:
+    Scale().check_rate(950, 1000, 0.95)
+    with pytest.raises(Failed, match="sent 949 instead of 1000"):
+        Scale().check_rate(949, 1000, 0.95)
 
 
 def test_a_group_shares_out_its_partitions(bench: Bench, server: Tidelog) -> None:
