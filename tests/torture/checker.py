@@ -13,7 +13,7 @@ torn               a transaction of which only a part is visible
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
 from tests.torture.history import COPIED, History, Outcome, Partition, Transaction, Write
@@ -123,19 +123,19 @@ def offsets(history: History) -> Iterator[Finding]:
 
 def consistency(history: History) -> Iterator[Finding]:
     truth: dict[tuple[Partition, int], str] = {}
-    sightings = [
+    ends = (
         (partition, offset, value, "the end")
         for final in (history.final, history.final_committed)
         for partition, records in final.items()
         for offset, value in records
-    ]
-    sightings += [(read.partition, read.offset, read.value, read.session) for read in history.reads]
-    sightings += [
+    )
+    reads = ((read.partition, read.offset, read.value, read.session) for read in history.reads)
+    writes = (
         (write.partition, write.offset, write.value, write.producer)
         for write in history.writes
         if write.offset is not None and write.outcome is Outcome.DONE
-    ]
-    for partition, offset, value, who in sightings:
+    )
+    for partition, offset, value, who in chain(ends, reads, writes):
         known = truth.setdefault((partition, offset), value)
         if known != value:
             yield Finding("inconsistent", f"{partition} {offset}: {known!r}, but {value!r} to {who}")

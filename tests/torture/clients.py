@@ -256,11 +256,13 @@ class Copier(Client):
 
 
 class Reader(Client):
-    """Reads everything again and again, in sessions of a few seconds."""
+    """Reads again and again, in sessions of a few seconds: some from the start, some near the end."""
 
     def __init__(self, *args: Any, topics: list[str], partitions: int, committed: bool) -> None:
         super().__init__(*args)
-        self._topics, self._partitions, self._committed = topics, partitions, committed
+        self._places = [(topic, index) for topic in topics for index in range(partitions)]
+        self._committed = committed
+        self._next = dict.fromkeys(self._places, 0)  # behind what was read of each
 
     def work(self) -> None:
         number = 0
@@ -277,16 +279,18 @@ class Reader(Client):
                 fetch_wait_max_ms=50,
             )
         )
-        places = [TopicPartition(topic, index, 0) for topic in self._topics for index in range(self._partitions)]
-        consumer.assign(places)
+        back = self.random.choice([100, 1000, 10_000, sys.maxsize])
+        consumer.assign([TopicPartition(*place, max(0, offset - back)) for place, offset in self._next.items()])
         try:
             while now() < until and not self.stopping.is_set():
                 messages = [each for each in consumer.consume(500, 0.1) if each.error() is None]
                 at = now()
                 for message in messages:
                     place = message.topic() or "", message.partition() or 0
+                    offset = message.offset() or 0
+                    self._next[place] = max(self._next[place], offset + 1)
                     value = sys.intern((message.value() or b"").decode())  # it is read many times
-                    self.history.add(Read(session, place, message.offset() or 0, value, self._committed, at))
+                    self.history.add(Read(session, place, offset, value, self._committed, at))
                 self.history.add(Done(self.name, len(messages)))
         finally:
             consumer.close()
