@@ -1,6 +1,9 @@
 """What a connection promises whatever the client does: order, bounds, and that nobody else is hurt."""
 
+import contextlib
+import os
 import random
+import signal
 import socket
 import struct
 import time
@@ -134,6 +137,36 @@ def test_a_client_that_stops_sending_gets_its_replies(broker: BrokerProcess, top
         assert client.reply().error_code == 0
         assert client.reply().api_keys
         assert client.is_closed_by_the_broker()
+
+
+def test_clients_that_read_slowly_get_their_replies_from_a_broker_that_stops(start_broker: StartBroker) -> None:
+    """The last bytes go out when there is room for them, and then the connection is over, once."""
+    broker = start_broker({})
+    topic = unique("topic")
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(RawClient(broker.port, receive_buffer=4096)) for _ in range(20)]
+        slow[0].create_topic(topic)
+        for _ in range(150):
+            slow[0].produce(topic, bytes(50_000))
+        for number, client in enumerate(slow):
+            most = 6 * MIB + number * 60_000
+            client.send("Fetch", 12, fetch_request(topic, {0: 0}, partition_max_bytes=most))
+            client.socket.recv(1, socket.MSG_PEEK)
+        os.kill(broker.pid, signal.SIGTERM)
+        eventually(lambda: not takes_connections(broker))
+        for client in slow:
+            assert len(values_of(client.reply().responses[0].partitions[0])) > 100
+            assert client.is_closed_by_the_broker()
+    eventually(lambda: not broker.is_running)
+    assert "Traceback" not in broker.log, broker.log
+
+
+def takes_connections(broker: BrokerProcess) -> bool:
+    try:
+        RawClient(broker.port).close()
+    except ConnectionRefusedError:
+        return False
+    return True
 
 
 def test_acks_0_is_not_answered_and_what_goes_wrong_ends_the_connection(broker: BrokerProcess, topic: str) -> None:

@@ -207,8 +207,10 @@ class Connection(asyncio.BufferedProtocol):
         self._read_or_not()
 
     def resume_writing(self) -> None:
+        """Not the moment to write: a transport that is closed, or fails, while it calls this loses its connection
+        twice."""
         self._paused_by_writes = False
-        self.flush()
+        self._flush_soon()
 
     # the server calls these
 
