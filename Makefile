@@ -23,7 +23,8 @@ run: $(READY)  ## start a broker on 127.0.0.1:9092, data in ./tidelog-data; Ctrl
 demo: $(READY)  ## a broker, a stream of events and a Spark pipeline at work; Ctrl-C ends it
 	@$(BIN)/tidelog demo
 
-KERNELS := $(BIN)/python -m tidelog.records.loading  # compiled once, not by every test that is the first to need them
+# Compiled once, not by every test that is the first to need them.
+KERNELS := $(BIN)/python -m tidelog.records.loading
 
 test: $(READY)  ## run every test
 	@$(KERNELS)

@@ -87,8 +87,8 @@ class Client:
 class PlainProducer(Client):
     """Idempotent, acks all, a steady rate."""
 
-    def __init__(self, *args: Any, topic: str, partitions: int, rate: int = 150, **more: Any) -> None:
-        super().__init__(*args, **more)
+    def __init__(self, *args: Any, topic: str, partitions: int, rate: int = 150) -> None:
+        super().__init__(*args)
         self._topic, self._partitions, self._rate = topic, partitions, rate
 
     def work(self) -> None:
@@ -121,7 +121,7 @@ class Undecided(Exception):
     """The producer of a transaction is of no use any more; another instance has to take over."""
 
 
-def decide(producer: Producer, commit: bool, stopping: threading.Event) -> bool:
+def decide(producer: Producer, commit: bool) -> bool:
     """End the transaction; whether it was committed. Undecided: nobody knows."""
     end = now() + SECONDS
     while True:
@@ -195,7 +195,7 @@ class TransactionalProducer(Client):
             raise Undecided("left open")
         asked = now() if ending == "commit" else None
         self.history.add(Transaction(id_, Outcome.UNKNOWN, asked))
-        committed = decide(producer, ending == "commit", self.stopping)
+        committed = decide(producer, ending == "commit")
         self.history.add(Transaction(id_, Outcome.DONE if committed else Outcome.NOT_DONE, asked))
         if committed:
             self.history.add(Done(self.name))
@@ -250,7 +250,7 @@ class Copier(Client):
             positions[self._source, index] = (message.offset() or 0) + 1
         offsets = [TopicPartition(topic, index, offset) for (topic, index), offset in positions.items()]
         producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 15)
-        if not decide(producer, True, self.stopping):
+        if not decide(producer, True):
             raise Undecided("aborted: the records have to be read again")
         self.history.add(Done(self.name, len(messages)))
 
@@ -260,9 +260,9 @@ class Reader(Client):
 
     def __init__(self, *args: Any, topics: list[str], partitions: int, committed: bool) -> None:
         super().__init__(*args)
-        self._places = [(topic, index) for topic in topics for index in range(partitions)]
         self._committed = committed
-        self._next = dict.fromkeys(self._places, 0)  # behind what was read of each
+        places = [(topic, index) for topic in topics for index in range(partitions)]
+        self._next = dict.fromkeys(places, 0)  # behind what was read of each
 
     def work(self) -> None:
         number = 0

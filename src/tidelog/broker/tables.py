@@ -31,7 +31,7 @@ TABLES = "tables"
 ANY_OFFSET = -1  # what the table has
 END_OFFSET = -2  # what the log has now
 _READ_BYTES = 1 << 20
-_SLOW_BYTES = 256 << 10  # as much at a time is decoded without kernels: a tenth of a second
+_SLOW_BYTES = 256 << 10  # as they are stored; what is more waits for kernels
 _RETRY_SECONDS = 5.0
 _THREADS = 3  # one may be waiting for the compiler
 

@@ -31,11 +31,11 @@ def latest_by_key(
     if ranges:
         counted = (batch.view for batch in iterate(view, verify=False) if not ranges.has(batch.header))
         view = memoryview(b"".join(counted))
+    if not kernels:
+        return _by_record(view, start_offset)
     try:
-        columns = load("columnar") if kernels else None
+        columns = load("columnar")
     except MissingExtra:
-        columns = None
-    if columns is None:
         return _by_record(view, start_offset)
     return Latest._make(columns.latest_rows(view, start_offset))
 
