@@ -8,23 +8,31 @@ from hypothesis import strategies as st
 
 from tidelog.errors import CorruptBatch, InvalidRecord
 from tidelog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, LeaderEpoch, ProducerEpoch, ProducerId, TimestampType
+from tidelog.records import batch as batch_module
 from tidelog.records.batch import (
     CONTROL_BIT,
     CRC_START,
     HEADER,
     HEADER_SIZE,
+    LENGTH_AT,
     LENGTH_END,
     TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
     BatchHeader,
     assemble,
+    check_crc,
     check_integrity,
     check_produced,
+    header_struct,
     iterate,
     place,
     read_header,
     read_produced,
+    reassemble,
+    set_crc,
+    size_at,
     stamp_append_time,
+    whole_prefix,
 )
 from tidelog.records.compression import Codec
 from tidelog.records.crc import crc32c
@@ -235,7 +243,7 @@ def test_batches_before_the_first_bad_one_are_given() -> None:
     [
         (21, ">h", 1 << 7, "unknown attribute bits"),
         (21, ">h", -(1 << 15), "unknown attribute bits"),
-        (21, ">h", TRANSACTIONAL_BIT, "transactional batch without a producer id"),
+        (21, ">h", TRANSACTIONAL_BIT, "transactional, but has no producer id"),
         (43, ">q", 5, "without a producer epoch"),
         (57, ">i", 0, "claims 0 records"),
         (23, ">i", 1, "last offset delta is 1"),
@@ -247,10 +255,11 @@ def test_a_produced_batch_must_be_as_producers_make_them(position: int, form: st
         check_produced(header)
 
 
-def in_three_steps(batch: memoryview) -> BatchHeader:
+def in_several_steps(batch: memoryview) -> BatchHeader:
     header = read_header(batch)
-    check_integrity(batch, 0, header)
+    check_crc(batch, 0, header)
     check_produced(header)
+    check_integrity(batch, 0, header)
     return header
 
 
@@ -258,7 +267,7 @@ FIELDS = [(0, ">q"), (8, ">i"), (12, ">i"), (16, ">b"), (21, ">h"), (23, ">i"), 
 FIELDS += [(51, ">h"), (53, ">i"), (57, ">i")]
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(
     st.lists(
         st.tuples(st.sampled_from(FIELDS), st.integers(-2, 9) | st.sampled_from([16, 32, 48, 64, 127])), max_size=4
@@ -266,7 +275,7 @@ FIELDS += [(51, ">h"), (53, ">i"), (57, ">i")]
     st.booleans(),
     st.integers(0, 200),
 )
-def test_a_produced_batch_is_read_in_one_step_as_in_three(
+def test_a_produced_batch_is_read_in_one_step_as_in_several(
     changes: list[tuple[tuple[int, str], int]], right_crc: bool, size: int
 ) -> None:
     batch = batch_of(b"some", b"values")
@@ -275,7 +284,7 @@ def test_a_produced_batch_is_read_in_one_step_as_in_three(
     if not right_crc:
         batch[-1] ^= 1
     outcomes: list[BatchHeader | str] = []
-    for read in (in_three_steps, lambda buffer: read_produced(buffer, 0)):
+    for read in (in_several_steps, lambda buffer: read_produced(buffer, 0)):
         try:
             outcomes.append(read(memoryview(batch)[: max(size, 50)]))
         except (CorruptBatch, InvalidRecord) as error:
@@ -325,7 +334,7 @@ def test_assembled_batches_carry_any_payload() -> None:
     assert (header.base_offset, header.leader_epoch, header.last_offset_delta) == (0, -1, 2)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.binary(max_size=200))
 def test_no_bytes_make_anything_but_batches_or_corrupt_batch(data: bytes) -> None:
     try:
@@ -333,3 +342,59 @@ def test_no_bytes_make_anything_but_batches_or_corrupt_batch(data: bytes) -> Non
     except CorruptBatch:
         return
     assert b"".join(view.view for view in views) == data
+
+
+def test_positions_are_those_of_the_struct() -> None:
+    """A header of zeros but for one field: there it has its first byte that is not zero."""
+    for name, value in vars(batch_module).items():
+        if name.endswith("_AT"):
+            field = BatchHeader._fields.index(name.removesuffix("_AT").lower())
+            numbers = [0] * len(BatchHeader._fields)
+            numbers[field] = 1 << 31 if name == "CRC_AT" else -1
+            header = HEADER.pack(*numbers)
+            assert next(at for at, byte in enumerate(header) if byte) == value, name
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ("base_offset",),
+        ("length", "magic"),
+        ("base_offset", "length", "leader_epoch"),
+        ("record_count",),
+        ("attributes", "producer_id", "record_count"),
+        BatchHeader._fields,
+    ],
+)
+def test_a_few_fields_are_read_as_all_of_them_are(fields: tuple[str, ...]) -> None:
+    batch = batch_of(b"abc")
+    header = read_header(batch)
+    assert header_struct(*fields).unpack_from(batch) == tuple(getattr(header, field) for field in fields)
+
+
+def test_a_batch_reassembled_around_other_records_is_whole() -> None:
+    header = read_header(batch_of(b"abc"))
+    other = reassemble(header, b"other records")
+    (view,) = iterate(other)
+    assert bytes(view.payload) == b"other records"
+    assert size_at(other, 0) == len(other)
+    other[-1] ^= 1
+    with pytest.raises(CorruptBatch):
+        list(iterate(other))
+    set_crc(memoryview(other))
+    assert len(list(iterate(other))) == 1
+
+
+def test_records_end_with_the_last_whole_batch() -> None:
+    batch = batch_of(b"abc")
+    for cut in (0, 1, LENGTH_END - 1, LENGTH_END, len(batch) - 1):
+        whole, last = whole_prefix(memoryview(batch + batch + batch[:cut]))
+        assert (len(whole), last) == (2 * len(batch), len(batch))
+    assert whole_prefix(memoryview(batch[:-1])) == (memoryview(b""), -1)
+
+
+def test_the_length_of_a_batch_that_is_no_length_is_not_taken_for_a_cut() -> None:
+    batch = batch_of(b"abc")
+    damaged = bytearray(batch)
+    damaged[LENGTH_AT:LENGTH_END] = b"\xff\xff\xff\xf0"
+    assert len(whole_prefix(memoryview(damaged))[0]) == len(damaged)

@@ -111,14 +111,14 @@ def with_crc(batch: bytes | bytearray) -> bytearray:
 # Reading
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(logs(), st.booleans(), st.integers(1, 8), st.sampled_from([1, 100, 1 << 20]))
 def test_columns_hold_what_the_slow_path_reads(log: bytes, control: bool, max_rows: int, max_bytes: int) -> None:
     batches = decode_columns(log, include_control=control, max_rows=max_rows, max_bytes=max_bytes)
     assert rows_of(batches) == slow_rows(log, control=control)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(logs(), st.integers(-2, 30), st.integers(-2, 30))
 def test_a_range_of_offsets_cuts_through_batches(log: bytes, first: int, last: int) -> None:
     base = read_header(log).base_offset
@@ -126,7 +126,7 @@ def test_a_range_of_offsets_cuts_through_batches(log: bytes, first: int, last: i
     assert rows_of(decode_columns(log, start_offset=start, end_offset=end)) == slow_rows(log, start, end)
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(logs(), st.lists(st.sampled_from(COLUMNS), min_size=1, unique=True))
 def test_any_columns_in_any_order_are_those_of_the_whole(log: bytes, columns: list[str]) -> None:
     whole = pa.Table.from_batches(decode_columns(log), schema())
@@ -315,7 +315,7 @@ def agree(log: bytes | bytearray) -> None:
 damages = st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), min_size=1, max_size=3)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(max_examples=500)
 @given(st.lists(contents, min_size=1, max_size=4), damages, st.integers(0, 3), st.booleans())
 def test_damaged_records_are_refused_and_accepted_as_by_the_slow_path(
     records: list[Content], damage: list[tuple[int, int]], cut: int, with_headers: bool
@@ -332,14 +332,14 @@ def test_damaged_records_are_refused_and_accepted_as_by_the_slow_path(
     agree(with_crc(shorter))
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(st.binary(max_size=60), st.integers(0, 4), st.integers(0, 5))
 def test_garbage_is_refused_and_accepted_as_by_the_slow_path(garbage: bytes, count: int, last_delta: int) -> None:
     header = HEADER.pack(0, 49 + len(garbage), 0, 2, 0, 0, last_delta, 0, 0, -1, -1, -1, count)
     agree(with_crc(header + garbage))
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.sampled_from(list(Codec)[1:]), st.binary(max_size=40), st.integers(0, 2))
 def test_garbage_in_compressed_batches_is_treated_as_by_the_slow_path(
     codec: Codec, garbage: bytes, count: int
@@ -349,7 +349,7 @@ def test_garbage_in_compressed_batches_is_treated_as_by_the_slow_path(
         agree(with_crc(header + payload))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(st.binary(max_size=150))
 def test_no_bytes_make_anything_but_columns_or_corrupt_batch(data: bytes) -> None:
     agree(data)
@@ -369,7 +369,7 @@ NEARLY_TEXT = st.lists(
 ).map(b"".join)
 
 
-@settings(deadline=None, max_examples=400)
+@settings(max_examples=400)
 @given(NEARLY_TEXT)
 def test_header_keys_are_utf8_exactly_when_python_says_so(name: bytes) -> None:
     body = b"\0\0\0\1\1" + b"\x02" + bytes([len(name) * 2]) + name + b"\1"
@@ -420,7 +420,7 @@ def records_in(batches: Iterator[bytearray]) -> list[Content]:
     ]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(contents, min_size=1, max_size=12), codecs, st.data())
 def test_rows_become_the_batches_that_the_slow_path_builds(
     records: list[Content], codec: Codec, data: st.DataObject
@@ -431,7 +431,7 @@ def test_rows_become_the_batches_that_the_slow_path_builds(
     assert list(encoder.batches(np.array(rows), codec=codec)) == [build_batch([records[row] for row in rows], codec)]
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(st.lists(contents, max_size=12), st.integers(0, 12), st.integers(1, 5), st.integers(600, 2000))
 def test_sliced_columns_come_back_from_bounded_batches(
     records: list[Content], start: int, max_records: int, max_bytes: int
@@ -444,7 +444,7 @@ def test_sliced_columns_come_back_from_bounded_batches(
         assert read_header(batch).record_count <= max_records
 
 
-@settings(deadline=None, max_examples=50)
+@settings(max_examples=50)
 @given(logs())
 def test_decoded_columns_can_be_encoded_again(log: bytes) -> None:
     for columns in decode_columns(log):

@@ -303,7 +303,7 @@ def test_a_batch_that_expands_over_the_limit_is_refused() -> None:
         decode(view, limit=99_999)
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(contents, min_size=1, max_size=20), st.sampled_from(list(Codec)))
 def test_any_records_come_back(records: list[Content], codec: Codec) -> None:
     decoded = decode(only(build_batch(records, codec)))
@@ -311,7 +311,7 @@ def test_any_records_come_back(records: list[Content], codec: Codec) -> None:
     assert [r.offset for r in decoded] == list(range(len(records)))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.binary(max_size=120), st.integers(0, 6))
 def test_garbage_gives_records_or_corrupt_batch_and_never_anything_else(payload: bytes, count: int) -> None:
     try:
@@ -329,7 +329,7 @@ def oracle_records(batch: bytes | bytearray) -> list[tuple[Any, ...]]:
     return [(r.offset, r.timestamp, r.key, r.value, list(r.headers)) for r in parsed]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(contents, min_size=1, max_size=10), st.sampled_from(ORACLE_CODECS), st.integers(0, 2**40))
 def test_kafka_python_reads_what_we_build(records: list[Content], codec: Codec, base_offset: int) -> None:
     builder = BatchBuilder(codec, base_offset=base_offset)
@@ -340,7 +340,7 @@ def test_kafka_python_reads_what_we_build(records: list[Content], codec: Codec, 
     assert oracle_records(batch) == ours
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.lists(contents, min_size=1, max_size=10), st.sampled_from(ORACLE_CODECS))
 def test_we_read_what_kafka_python_builds_and_build_the_same_bytes(records: list[Content], codec: Codec) -> None:
     theirs = DefaultRecordBatchBuilder(

@@ -17,12 +17,12 @@
         57     4  record count
         61     -  records, compressed as one block unless the codec is none
 
-Positions in this module are positions in the caller's buffer. Nothing here copies a batch and nothing looks at a
-single record: that is `record` (slow, Python objects) and `columnar` (fast, Arrow).
+Positions in this module are positions in the caller's buffer. Nothing here copies a batch or decodes single records:
+for that there are `record` (slow, Python objects) and `columnar` (fast, Arrow).
 """
 
 from collections.abc import Iterator
-from struct import Struct
+from struct import Struct, calcsize
 from typing import NamedTuple, TypeAlias
 
 from tidelog.errors import CorruptBatch, InvalidRecord, RecordTooLarge
@@ -43,15 +43,20 @@ WriteBuffer: TypeAlias = bytearray | memoryview
 MAGIC = 2
 HEADER = Struct(">qiibIhiqqqhii")
 HEADER_SIZE = HEADER.size
-LENGTH_END = 12  # the batch length counts the bytes after this position
-CRC_START = 21  # the CRC covers the bytes from here on
+# The positions of the fields in a batch. Code that reads or writes a single field uses these; for several fields at
+# once use `header_struct`.
+BASE_OFFSET_AT, LENGTH_AT, LEADER_EPOCH_AT, MAGIC_AT, CRC_AT, ATTRIBUTES_AT = 0, 8, 12, 16, 17, 21
+LAST_OFFSET_DELTA_AT, BASE_TIMESTAMP_AT, MAX_TIMESTAMP_AT = 23, 27, 35
+PRODUCER_ID_AT, PRODUCER_EPOCH_AT, BASE_SEQUENCE_AT, RECORD_COUNT_AT = 43, 51, 53, 57
+LENGTH_END = LEADER_EPOCH_AT  # the batch length counts the bytes after this position
+CRC_START = ATTRIBUTES_AT  # the CRC covers the bytes from here on
 MIN_LENGTH = HEADER_SIZE - LENGTH_END
+MIN_RECORD_SIZE = 7  # one byte each for length, attributes, two deltas, two field lengths and the header count
 
-_PLACE = Struct(">qii")  # base offset, length, leader epoch
+_LENGTH = Struct(">i")
 _CRC = Struct(">I")
 _ATTRIBUTES = Struct(">h")
 _MAX_TIMESTAMP = Struct(">q")
-_CRC_AT, _ATTRIBUTES_AT, _MAX_TIMESTAMP_AT = 17, 21, 35
 
 COMPRESSION_MASK = 0b111
 TIMESTAMP_TYPE_BIT = 1 << 3
@@ -60,12 +65,12 @@ CONTROL_BIT = 1 << 5
 DELETE_HORIZON_BIT = 1 << 6
 KNOWN_ATTRIBUTES = 0b111_1111
 HIGHEST_CODEC = 4
-_new_header = tuple.__new__  # `_make` without the count of the fields, which the struct guarantees
+_new_header = tuple.__new__  # as `_make`, but does not check the number of fields, which the struct guarantees
 _UNUSUAL_ATTRIBUTES = ~(COMPRESSION_MASK | TIMESTAMP_TYPE_BIT)
 
 
 class BatchHeader(NamedTuple):
-    """The 61 header bytes as they stand; derived numbers are properties."""
+    """The fields of the 61 header bytes; derived numbers are properties."""
 
     base_offset: Offset
     length: int
@@ -125,6 +130,20 @@ class BatchHeader(NamedTuple):
         return (self.base_sequence + self.last_offset_delta) & 0x7FFF_FFFF
 
 
+def header_struct(*fields: str) -> Struct:
+    """A struct that unpacks only these fields of `BatchHeader`, in its order, at the start of a batch."""
+    unknown = set(fields) - set(BatchHeader._fields)
+    assert not unknown, f"no fields of a header: {unknown}"
+    codes = zip(BatchHeader._fields, HEADER.format.removeprefix(">"), strict=True)
+    parts = [code if name in fields else f"{calcsize('>' + code)}x" for name, code in codes]
+    while parts[-1].endswith("x"):
+        parts.pop()
+    return Struct(">" + "".join(parts))
+
+
+_PLACE = header_struct("base_offset", "length", "leader_epoch")
+
+
 class BatchView(NamedTuple):
     """One batch inside a larger buffer: its header and its bytes, neither copied."""
 
@@ -139,7 +158,8 @@ class BatchView(NamedTuple):
 
 
 def read_header(buffer: ReadBuffer, position: int = 0) -> BatchHeader:
-    """The header at `position`, refused if it cannot be one or if the batch is not whole in the buffer."""
+    """The header at `position`. CorruptBatch if it is not a header, or if the buffer does not hold the whole
+    batch."""
     available = len(buffer) - position
     if available < HEADER_SIZE:
         raise CorruptBatch(f"truncated batch: {available} bytes at position {position}, a header has {HEADER_SIZE}")
@@ -159,12 +179,20 @@ def read_header(buffer: ReadBuffer, position: int = 0) -> BatchHeader:
     return header
 
 
-def check_integrity(buffer: memoryview, position: int, header: BatchHeader) -> None:
-    """CRC and the numbers that every stored batch satisfies, also one that compaction has thinned out."""
-    end = position + header.length + LENGTH_END
-    actual = crc32c(buffer[position + CRC_START : end])
+def check_crc(buffer: memoryview, position: int, header: BatchHeader) -> None:
+    actual = crc32c(buffer[position + CRC_START : position + header.length + LENGTH_END])
     if actual != header.crc:
         raise CorruptBatch(f"CRC mismatch at position {position}: stored {header.crc:#010x}, computed {actual:#010x}")
+
+
+def check_integrity(buffer: memoryview, position: int, header: BatchHeader) -> None:
+    """Check the CRC and the conditions that every stored batch meets, also one from which compaction removed
+    records."""
+    check_crc(buffer, position, header)
+    _check_numbers(position, header)
+
+
+def _check_numbers(position: int, header: BatchHeader) -> None:
     if header.last_offset_delta < 0 or not 0 <= header.record_count <= header.last_offset_delta + 1:
         raise CorruptBatch(
             f"{header.record_count} records with last offset delta {header.last_offset_delta} at position {position}"
@@ -174,24 +202,27 @@ def check_integrity(buffer: memoryview, position: int, header: BatchHeader) -> N
 
 
 def check_produced(header: BatchHeader) -> None:
-    """What a batch that enters the log must satisfy beyond integrity: as a producer, not a compactor, makes it."""
+    """Check the further conditions for a batch that is appended to the log: it must be as a producer makes it, not as
+    compaction does."""
     if header.record_count != header.last_offset_delta + 1:
         raise InvalidRecord(
             f"the batch claims {header.record_count} records but its last offset delta is {header.last_offset_delta}"
         )
     if header.record_count < 1:
         raise InvalidRecord("the batch holds no records")
+    if not header.codec_id and header.record_count * MIN_RECORD_SIZE > header.length - MIN_LENGTH:
+        raise InvalidRecord(f"{header.length - MIN_LENGTH} bytes cannot hold {header.record_count} records")
     if header.attributes & ~KNOWN_ATTRIBUTES:
         raise InvalidRecord(f"unknown attribute bits in {header.attributes:#06x}")
     if header.attributes & DELETE_HORIZON_BIT:
-        raise InvalidRecord("only compaction gives a batch a delete horizon")
+        raise InvalidRecord("the batch has a delete horizon, which only compaction may set")
     if header.producer_id >= 0:
         if header.producer_epoch < 0:
-            raise InvalidRecord(f"producer id {header.producer_id} without a producer epoch")
+            raise InvalidRecord(f"the batch has producer id {header.producer_id} without a producer epoch")
         if header.base_sequence < 0 and not header.attributes & CONTROL_BIT:
-            raise InvalidRecord(f"producer id {header.producer_id} without a sequence number")
+            raise InvalidRecord(f"the batch has producer id {header.producer_id} without a sequence number")
     elif header.attributes & TRANSACTIONAL_BIT:
-        raise InvalidRecord("a transactional batch without a producer id")
+        raise InvalidRecord("the batch is transactional, but has no producer id")
 
 
 def assemble(
@@ -207,7 +238,7 @@ def assemble(
     base_offset: Offset = 0,
     leader_epoch: LeaderEpoch = NO_LEADER_EPOCH,
 ) -> bytearray:
-    """A whole batch of records that are already encoded, and compressed as `attributes` say. It is the caller's."""
+    """A whole batch of records that are already encoded, and compressed as `attributes` say. The caller owns it."""
     length = MIN_LENGTH + len(payload)
     if length > 0x7FFF_FFFF:
         raise RecordTooLarge(f"a batch of {length} bytes is over the format's limit of 2 GiB")
@@ -230,13 +261,28 @@ def assemble(
         record_count,
     )
     batch += payload
-    _CRC.pack_into(batch, _CRC_AT, crc32c(memoryview(batch)[CRC_START:]))
+    set_crc(memoryview(batch))
     return batch
 
 
+def reassemble(header: BatchHeader, payload: ReadBuffer) -> bytearray:
+    """A batch with this header and other records; length and CRC are computed again."""
+    batch = bytearray(HEADER_SIZE)
+    HEADER.pack_into(batch, 0, *header._replace(length=MIN_LENGTH + len(payload)))
+    batch += payload
+    set_crc(memoryview(batch))
+    return batch
+
+
+def set_crc(batch: memoryview) -> None:
+    """Set the CRC of a whole batch in place."""
+    _CRC.pack_into(batch, CRC_AT, crc32c(batch[CRC_START:]))
+
+
 def read_produced(buffer: memoryview, position: int) -> BatchHeader:
-    """`read_header`, `check_integrity` and `check_produced` in one: the hot path accepts what is plainly right and
-    leaves it to those three to say what is wrong, or to accept what is rare."""
+    """`read_header`, `check_crc`, `check_produced` and the rest of `check_integrity` in one. The fast path accepts
+    batches of the usual form; for all others those functions are called, which accept the batch or raise the
+    error."""
     available = len(buffer) - position
     if available >= HEADER_SIZE:
         fields = HEADER.unpack_from(buffer, position)
@@ -248,17 +294,19 @@ def read_produced(buffer: memoryview, position: int) -> BatchHeader:
             and count == last_delta + 1 > 0
             and attributes & _UNUSUAL_ATTRIBUTES == 0
             and attributes & COMPRESSION_MASK <= HIGHEST_CODEC
+            and (attributes & COMPRESSION_MASK or count * MIN_RECORD_SIZE <= length - MIN_LENGTH)
             and (producer_id < 0 or (producer_epoch >= 0 and sequence >= 0))
         ):
             return _new_header(BatchHeader, fields)
     header = read_header(buffer, position)
-    check_integrity(buffer, position, header)
-    check_produced(header)
+    check_crc(buffer, position, header)
+    check_produced(header)  # before `_check_numbers`: if the CRC is correct, the producer sent these numbers
+    _check_numbers(position, header)
     return header
 
 
 def iterate(buffer: ReadBuffer, *, verify: bool = True) -> Iterator[BatchView]:
-    """The batches that stand one after another in `buffer`; raises CorruptBatch at the first that is not whole."""
+    """The consecutive batches in `buffer`; raises CorruptBatch at the first that is not whole."""
     view = memoryview(buffer)
     position = 0
     while position < len(view):
@@ -270,17 +318,44 @@ def iterate(buffer: ReadBuffer, *, verify: bool = True) -> Iterator[BatchView]:
         position = end
 
 
+def size_at(buffer: ReadBuffer, position: int) -> int:
+    """The size of the batch at `position` according to its length field, unchecked: it may be any number."""
+    size: int = _LENGTH.unpack_from(buffer, position + LENGTH_AT)[0]
+    return size + LENGTH_END
+
+
+def whole_prefix(records: memoryview) -> tuple[memoryview, int]:
+    """The records without an incomplete batch at the end, and the position of the last whole batch; -1: none."""
+    end, last = 0, -1
+    while end + LENGTH_END <= len(records):
+        size: int = _LENGTH.unpack_from(records, end + LENGTH_AT)[0] + LENGTH_END
+        if size < LENGTH_END:
+            return records, end  # not a valid length: decoding the batch will raise the error
+        if end + size > len(records):
+            break
+        last = end
+        end += size
+    return records[:end], last
+
+
 def place(buffer: WriteBuffer, position: int, header: BatchHeader, base_offset: Offset, epoch: LeaderEpoch) -> None:
-    """Write the two fields outside the CRC in place: where the batch stands in the log and who put it there."""
+    """Write the two fields outside the CRC in place: the base offset and the leader epoch."""
     _PLACE.pack_into(buffer, position, base_offset, header.length, epoch)
+
+
+def set_max_timestamp(
+    buffer: WriteBuffer, position: int, header: BatchHeader, max_timestamp: TimestampMs
+) -> BatchHeader:
+    """Correct the max timestamp in place. The CRC is computed again, so check it first."""
+    _MAX_TIMESTAMP.pack_into(buffer, position + MAX_TIMESTAMP_AT, max_timestamp)
+    crc = crc32c(memoryview(buffer)[position + CRC_START : position + header.size])
+    _CRC.pack_into(buffer, position + CRC_AT, crc)
+    return header._replace(max_timestamp=max_timestamp, crc=crc)
 
 
 def stamp_append_time(buffer: WriteBuffer, position: int, header: BatchHeader, now_ms: TimestampMs) -> BatchHeader:
     """Turn the batch into one with LogAppendTime in place, without touching its records: readers of such a batch
-    take the max timestamp for every record. The CRC is computed anew."""
+    take the max timestamp for every record. The CRC is computed again."""
     attributes = header.attributes | TIMESTAMP_TYPE_BIT
-    _ATTRIBUTES.pack_into(buffer, position + _ATTRIBUTES_AT, attributes)
-    _MAX_TIMESTAMP.pack_into(buffer, position + _MAX_TIMESTAMP_AT, now_ms)
-    crc = crc32c(memoryview(buffer)[position + CRC_START : position + header.size])
-    _CRC.pack_into(buffer, position + _CRC_AT, crc)
-    return header._replace(attributes=attributes, max_timestamp=now_ms, crc=crc)
+    _ATTRIBUTES.pack_into(buffer, position + ATTRIBUTES_AT, attributes)
+    return set_max_timestamp(buffer, position, header._replace(attributes=attributes), now_ms)

@@ -1,8 +1,9 @@
 """Record batches to Arrow columns and back: the fast path to many records (extra `columnar`).
 
-Reading: `decode_columns` takes batches as they stand in a segment or a fetch reply and gives Arrow batches of bounded
-size. Writing: `ColumnEncoder` takes Arrow columns and gives batches that are ready to send; `murmur2_partitions` says
-where the Java client would send them. The columns are those of Spark's Kafka source:
+Reading: `decode_columns` takes batches as stored in a segment or sent in a fetch reply and returns Arrow batches of
+bounded size. Writing: `ColumnEncoder` takes Arrow columns and returns batches that are ready to send;
+`murmur2_partitions` returns the partitions to which the Java client would send them. The columns are those of Spark's
+Kafka source:
 
     key            binary
     value          binary
@@ -11,9 +12,9 @@ where the Java client would send them. The columns are those of Spark's Kafka so
     timestamp      timestamp[us, UTC]                         clamped to what microseconds can hold
     timestampType  int32                                      0 CreateTime, 1 LogAppendTime
 
-All records of a batch with LogAppendTime have the batch's max timestamp. Bytes are accepted and refused exactly as by
-the slow path (`batch.iterate`, `record.decode`), by kernels that check whatever they read. Python runs once for each
-batch, for its CRC and its decompression, which are native, and never for a record.
+All records of a batch with LogAppendTime have the batch's max timestamp. The kernels check everything they read, and
+accept and refuse exactly the same bytes as the slow path (`batch.iterate`, `record.decode`). Python code runs once
+for each batch, to call the native CRC and decompression, and never for a record.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,7 @@ from tidelog.records.batch import (
     COMPRESSION_MASK,
     CRC_START,
     HEADER_SIZE,
+    MIN_RECORD_SIZE,
     TRANSACTIONAL_BIT,
     ReadBuffer,
     assemble,
@@ -47,7 +49,7 @@ try:
 
     from tidelog.records import kernels
 except ImportError as error:
-    raise MissingExtra('Arrow columns need an extra: pip install "tidelog[columnar]"') from error
+    raise MissingExtra('Arrow columns need an extra: run pip install "tidelog[columnar]"') from error
 
 Array: TypeAlias = kernels.Array
 
@@ -67,11 +69,12 @@ COLUMN_TYPES: dict[str, pa.DataType] = {
 COLUMNS = tuple(COLUMN_TYPES)
 DEFAULT_MAX_ROWS = 65_536
 DEFAULT_MAX_BYTES = 32 << 20
-DEFAULT_BATCH_BYTES = 1_000_000  # below the 1 MiB that topics allow unless told otherwise
+DEFAULT_BATCH_BYTES = 1_000_000  # below 1 MiB, the default of max.message.bytes
 
 
 def schema(columns: Sequence[str] = COLUMNS) -> pa.Schema:
-    """What `decode_columns` gives for these columns, in this order; every field is nullable, as Spark has it."""
+    """The schema that `decode_columns` returns for these columns, in this order; every field is nullable, as in
+    Spark."""
     if not columns or not set(columns) <= set(COLUMNS) or len(set(columns)) < len(columns):
         raise InvalidInput(f"columns must be some of {', '.join(COLUMNS)}, once each; not {list(columns)}")
     return pa.schema([(name, COLUMN_TYPES[name]) for name in columns])
@@ -89,16 +92,16 @@ def decode_columns(
     max_rows: int = DEFAULT_MAX_ROWS,
     max_bytes: int = DEFAULT_MAX_BYTES,
 ) -> Iterator[pa.RecordBatch]:
-    """The records of the batches that stand one after another in `buffer` (bytes, memoryview, mmap) as Arrow batches.
+    """The records of the consecutive batches in `buffer` (bytes, memoryview, mmap) as Arrow batches.
 
-    Records from `start_offset` on and below `end_offset` are kept. A log's offsets rise, so reading ends at the first
-    batch at or beyond `end_offset`; what stands behind is not looked at. Control batches are left out unless asked
-    for, but their CRC is checked too.
+    Records from `start_offset` on and below `end_offset` are kept. A log's offsets increase, so reading ends at the
+    first batch at or beyond `end_offset`; the bytes after it are not read. Control batches are left out unless
+    requested, but their CRC is checked too.
 
     An Arrow batch has one to `max_rows` rows and ends at a record batch's end, except that a record batch with more
     rows is cut into several. It holds records of at most `max_bytes` bytes, or of one record batch if that has more.
-    `limit` bounds what one record batch may decompress to. CorruptBatch is raised at the bad batch or up to an Arrow
-    batch before it; what was given until then is good. The results hold no reference to `buffer`.
+    `limit` bounds the decompressed size of one record batch. CorruptBatch is raised at the bad batch or up to an
+    Arrow batch before it; the Arrow batches returned until then are good. The results hold no reference to `buffer`.
     """
     fields = schema(columns)
     if max_rows < 1 or max_bytes < 1:
@@ -120,7 +123,8 @@ def decode_columns(
 def latest_rows(
     buffer: ReadBuffer, start_offset: Offset
 ) -> tuple[list[bytes], list[bytes | None], list[Offset], list[TimestampMs]]:
-    """Keys, values, offsets and timestamps (ms) of the last record of each key; those without a key are left out."""
+    """Keys, values, offsets and timestamps (ms) of the last record of each key; records without a key are left
+    out."""
     chunks = list(decode_columns(buffer, columns=("key", "value", "offset", "timestamp"), start_offset=start_offset))
     if not chunks:
         return [], [], [], []
@@ -134,14 +138,14 @@ def latest_rows(
 
 
 def warm_up() -> None:
-    """Run the kernels that read once, so that none is compiled when somebody waits for it."""
+    """Run each kernel for reading once, so that none has to be compiled while a caller waits."""
     builder = BatchBuilder()
     builder.append(b"value", key=b"key", timestamp=0)
     latest_rows(builder.build(), 0)
 
 
 def is_compiled() -> bool:
-    """Whether `warm_up` takes a moment, not seconds."""
+    """True if the kernels are compiled already, so that `warm_up` does not take seconds."""
     return kernels.is_compiled(kernels.decode_records)
 
 
@@ -191,7 +195,7 @@ def _expand(
     view: memoryview, source: Array, plan: Array, limit: int, max_bytes: int
 ) -> Iterator[tuple[Array, Array]]:
     """The planned batches decompressed: pieces of at most `max_bytes` with the plan of each. Batches that are not
-    compressed stay where they are, unless they stand among compressed ones."""
+    compressed are not copied, unless they are mixed with compressed ones."""
     codecs = plan["attributes"] & COMPRESSION_MASK
     if not codecs.any():
         if (plan["end"] - plan["start"]).max(initial=0) > limit:
@@ -220,8 +224,8 @@ def _join(parts: list[ReadBuffer], plan: Array) -> tuple[Array, Array]:
 
 def _to_arrow(source: Array, plan: Array, offsets: tuple[Offset, Offset], fields: pa.Schema) -> pa.RecordBatch:
     sizes = plan["end"] - plan["start"]
-    # Before anything is allocated: no count may claim more records than its bytes can hold.
-    false_counts = np.flatnonzero(plan["count"] > sizes // kernels.MIN_RECORD_SIZE)
+    # Check before anything is allocated: a count must not be larger than the number of records the bytes can hold.
+    false_counts = np.flatnonzero(plan["count"] > sizes // MIN_RECORD_SIZE)
     if false_counts.size:
         raise _corrupt(kernels.BAD_COUNT, plan["position"][false_counts[0]])
     rows, size = int(plan["count"].sum()), int(sizes.sum())
@@ -250,7 +254,7 @@ def _to_arrow(source: Array, plan: Array, offsets: tuple[Offset, Offset], fields
 def _decode_headers(
     source: Array, plan: Array, offsets: tuple[Offset, Offset], found: kernels.Decoded, rows: int
 ) -> pa.Array:
-    """Headers are rare: if there are any, a second run fills arrays of the size that the first one found."""
+    """Headers are rare: if there are any, a second run fills arrays of the size that the first run counted."""
     kind = COLUMN_TYPES["headers"]
     if not found.headers:
         return pa.nulls(found.rows, kind)
@@ -277,7 +281,7 @@ def _run(source: Array, plan: Array, offsets: tuple[Offset, Offset], out: kernel
 
 
 def _columns_out(wanted: Sequence[str], rows: int, size: int) -> kernels.ColumnsOut:
-    """Room for the wanted columns but the headers."""
+    """Arrays for the wanted columns except the headers."""
 
     def numbers(name: str, dtype: type[np.generic]) -> Array:
         return _room(rows if name in wanted else 0, dtype)
@@ -303,8 +307,8 @@ def _binary_out(rows: int, size: int) -> kernels.BinaryOut:
 
 
 def _room(items: int, dtype: type[np.generic]) -> Array:
-    """An array to be filled, from Arrow's memory pool, which hands the pages of one chunk to the next; `malloc` gives
-    them back to the system, and faulting them in again can halve the speed."""
+    """An uninitialised array from Arrow's memory pool, which reuses the pages of one chunk for the next. `malloc`
+    would return them to the system, and faulting them in again can halve the speed."""
     return np.frombuffer(pa.allocate_buffer(items * np.dtype(dtype).itemsize), dtype)
 
 
@@ -330,24 +334,24 @@ def _validity_buffer(validity: Array, rows: int) -> pa.Buffer | None:
 
 
 def _arrow_buffer(array: Array, used: int) -> pa.Buffer:
-    """The first `used` items. Arrays are made for the worst case; one that is mostly empty is not kept alive."""
+    """The first `used` items. Arrays are sized for the worst case; if one is mostly empty, its items are copied so
+    that it is freed."""
     part = array[:used]
     return pa.py_buffer(part if 2 * used >= array.size else part.copy())
 
 
 def _readonly(buffer: ReadBuffer | pa.Buffer, dtype: type[np.generic]) -> Array:
-    """As an array that kernels may only read: also of a writable buffer, so that a kernel is compiled once."""
+    """A read-only array, even of a writable buffer: so each kernel is compiled for one type only."""
     array = np.frombuffer(buffer, dtype)
     array.flags.writeable = False
     return array
 
 
 class ColumnEncoder:
-    """Arrow columns made ready to become record batches, any rows of them, any number of times.
+    """Prepares Arrow columns to be encoded as record batches: any selection of rows, any number of times.
 
-    Of `columns` those named key, value (binary or string), headers (list<struct<key, value>>) and timestamp (a
-    timestamp, or int64 milliseconds) are taken, all optional; others are ignored. A row without a timestamp gets
-    `now_ms`.
+    Uses the columns named key, value (binary or string), headers (list<struct<key, value>>) and timestamp (a
+    timestamp, or int64 milliseconds), all optional, and ignores others. A row without a timestamp gets `now_ms`.
     """
 
     def __init__(self, columns: pa.RecordBatch, *, now_ms: TimestampMs) -> None:
@@ -375,10 +379,10 @@ class ColumnEncoder:
         base_sequence: int = NO_SEQUENCE,
         transactional: bool = False,
     ) -> Iterator[bytearray]:
-        """These rows in this order (all, if not told) as whole batches, CRC set, to be sent or appended as they are.
+        """These rows in this order (default: all rows) as whole batches with CRC, ready to be sent or appended.
 
-        A batch has at most `max_records` records and, before compression, at most `max_bytes` bytes; a record that
-        does not fit by itself is RecordTooLarge. Sequence numbers run on from batch to batch, and wrap to 0 after
+        A batch has at most `max_records` records and, before compression, at most `max_bytes` bytes; if a single
+        record does not fit, raises RecordTooLarge. Sequence numbers continue from batch to batch, and wrap to 0 after
         2**31 - 1.
         """
         if max_records < 1 or max_bytes <= HEADER_SIZE:
@@ -442,7 +446,7 @@ class ColumnEncoder:
         numbers = column.cast(pa.int64()).fill_null(now_ms * units_per_ms).to_numpy(zero_copy_only=False)
         milliseconds = np.floor_divide(numbers, units_per_ms)
         if milliseconds.size and int(milliseconds.max()) - int(milliseconds.min()) > kernels.INT64_MAX:
-            raise InvalidTimestamp("the timestamps are further apart than 64 bits can say")
+            raise InvalidTimestamp("the timestamps are further apart than 64 bits can hold")
         return cast("Array", milliseconds)
 
     def _headers(self, columns: pa.RecordBatch) -> tuple[Array, Array, kernels.BinaryIn, kernels.BinaryIn]:
@@ -466,7 +470,7 @@ class ColumnEncoder:
 
 
 def murmur2_partitions(keys: pa.Array, partition_count: int) -> Array:
-    """The partition to which the Java client sends each key, as int32; -1 for a null key, whose place is free."""
+    """The partition to which the Java client sends each key, as int32; -1 for a null key, which may go to any."""
     if partition_count < 1:
         raise InvalidInput(f"there are no partitions to choose from: {partition_count}")
     partitions = np.empty(len(keys), np.int32)

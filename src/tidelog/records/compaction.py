@@ -1,42 +1,40 @@
-"""What compaction does to record batches: which records go, which stay, and how a thinned batch is written.
+"""What compaction does to record batches: which records it removes, which stay, and how the rest is written.
 
-A pass has two steps. `KeyMap.add` reads the part of a log that was never compacted and remembers the last offset
-of each key; `KeyMap.thin` reads the log from its start and gives back what is left of it. Offsets and order never
-change: a batch keeps its base offset, its last offset and its producer's numbers, whatever is taken out of it.
+A pass has two steps. `KeyMap.add` reads the part of a log that was never compacted and records the last offset of
+each key; `KeyMap.thin` reads the log from its start and returns what is left of it. Offsets and order never change: a
+batch keeps its base offset, its last offset and its producer's numbers, whatever is removed from it.
 
-A record stays if no later record that the map knows has its key. On top of that:
+A record stays if the map has no later record with the same key. In addition:
 
-    no key                    goes: a compacted topic takes none, but may have been an ordinary one
+    no key                    removed: a compacted topic takes none, but may not always have been compacted
     no value (a tombstone)    when a pass first keeps it, its batch gets a delete horizon, now + delete.retention.ms:
-                              attribute bit 6, with the horizon in the base timestamp, as in Kafka. It goes in the
-                              first pass after that.
-    of an aborted transaction goes
-    a transaction's marker    gets a delete horizon in the first pass that finds no batch of the transaction, and goes
-                              after it
-    the newest of a producer  the batch stays, without records if need be: it carries the sequence number that the
-                              producer will go on from
-    the last of the log       the batch stays in the same way: whoever reads up to the log's end must get there
-    from `end_offset` on      stays as it is: the map does not know what comes later
+                              attribute bit 6, with the horizon in the base timestamp, as in Kafka. It is removed by
+                              the first pass after the horizon.
+    of an aborted transaction removed
+    a transaction's marker    gets a delete horizon in the first pass that finds no batch of the transaction, and is
+                              removed by the first pass after the horizon
+    the newest of a producer  the batch stays, without records if necessary: it has the sequence number from which the
+                              producer will continue
+    the last of the log       the batch stays in the same way: a consumer that reads to the log's end must get there
+    from `end_offset` on      stays as it is: the map does not know the records that follow
 
-A batch of which nothing is left goes as a whole. One of which everything is left is copied, byte for byte.
+A batch that loses all its records is removed as a whole. A batch that loses none is copied, byte for byte.
 
-The map is bounded. When it is full `add` says so, the pass ends before the first record that did not fit, and another
-pass goes on from there. Two implementations hold to this: numba kernels on a table of 128-bit keyed hashes
-(`compaction_columnar`, extra `columnar`), and the plain one below, for an installation without the extra.
+The map is bounded. When it is full, `add` says so, the pass ends before the first record that did not fit, and the
+next pass continues from there. There are two implementations: numba kernels on a table of 128-bit keyed hashes
+(`compaction_columnar`, extra `columnar`), and the plain one below, for installations without the extra.
 """
 
 import threading
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from struct import Struct
 from typing import NamedTuple, Protocol
 
 from tidelog.errors import CorruptBatch, MissingExtra
 from tidelog.model import NO_TIMESTAMP, Offset, ProducerEpoch, ProducerId, TimestampMs
 from tidelog.records.batch import (
     COMPRESSION_MASK,
-    CRC_START,
     DELETE_HORIZON_BIT,
     HEADER,
     HEADER_SIZE,
@@ -47,16 +45,14 @@ from tidelog.records.batch import (
     BatchView,
     ReadBuffer,
     check_integrity,
+    reassemble,
 )
 from tidelog.records.compression import Codec, compress
-from tidelog.records.crc import crc32c
 from tidelog.records.loading import compile_ahead, load
 from tidelog.records.record import ABORT_MARKER, COMMIT_MARKER, Record, decode, encode_record, read_marker
 
 NEVER = 2**63 - 1
-_CRC = Struct(">I")
-_CRC_AT = 17
-_ENTRY_BYTES = 160  # of the plain map, beside the key: a dict entry, a bytes object and a number
+_ENTRY_BYTES = 160  # per entry of the plain map, without the key: a dict entry, a bytes object and a number
 
 
 class Aborted(Protocol):
@@ -71,7 +67,7 @@ class Aborted(Protocol):
 
 
 class AbortedRanges:
-    """Which batches belong to aborted transactions. Those of one producer follow each other."""
+    """Which batches belong to aborted transactions. The transactions of one producer do not overlap."""
 
     def __init__(self, aborted: Iterable[Aborted] = ()) -> None:
         self._ends: dict[ProducerId, list[Offset]] = {}
@@ -84,7 +80,7 @@ class AbortedRanges:
         return bool(self._ends)
 
     def has(self, header: BatchHeader) -> bool:
-        """Whether it is a batch of such a transaction, or its marker."""
+        """True if this is a batch of an aborted transaction, or its marker."""
         if not header.is_transactional:
             return False
         ends = self._ends.get(header.producer_id, ())
@@ -93,15 +89,15 @@ class AbortedRanges:
 
 
 class Newest(NamedTuple):
-    """The newest batch of a producer that the log remembers; no offset if that is a marker."""
+    """The newest batch that the log remembers of a producer; the offset is None if that is a marker."""
 
     epoch: ProducerEpoch
     last_offset: Offset | None
 
 
 class Mark(NamedTuple):
-    """Some batches of a `Thinned`, one behind another, for its index: the first one's place, last offset and
-    timestamp, and the largest timestamp of the others with the last offset of its batch."""
+    """Consecutive batches of a `Thinned`, for its index: place, last offset and timestamp of the first, and the
+    largest timestamp of the others with the last offset of its batch."""
 
     position: int
     size: int
@@ -119,7 +115,7 @@ class Thinned(NamedTuple):
     records_read: int
     records_kept: int
     changed: bool
-    """False if `data` is what was read."""
+    """False if `data` is the same as the input."""
 
 
 class Added(NamedTuple):
@@ -130,22 +126,22 @@ class Added(NamedTuple):
 
 @dataclass
 class Rules:
-    """What a pass goes by, and what it learns of transactions on the way from the log's start to `end_offset`."""
+    """The parameters of a pass, and what it finds out about transactions between the log's start and `end_offset`."""
 
     now_ms: TimestampMs
     delete_retention_ms: int
     start_offset: Offset = 0
-    """Where the map begins: nothing before it was never compacted."""
+    """Where the map begins: everything before it was compacted by an earlier pass."""
     end_offset: Offset = NEVER
     """Where the map ends. `add` lowers it when the map is full."""
     producers: Mapping[ProducerId, Newest] = field(default_factory=dict)
     aborted: AbortedRanges = field(default_factory=AbortedRanges)
-    """All aborted transactions that have batches before `end_offset`; none is undecided there."""
+    """All aborted transactions that have batches before `end_offset`; no transaction is open there."""
     log_end_offset: Offset = NEVER
     void_aborts: set[Offset] = field(default_factory=set)
-    """The markers of aborted transactions of which the pass found no batch: nobody needs to know of them any more."""
+    """The markers of aborted transactions of which the pass found no batch: readers no longer need them."""
     next_horizon_ms: TimestampMs = NEVER
-    """When the first tombstone or marker that this pass kept can go."""
+    """When the first tombstone or marker that this pass kept can be removed."""
     _unfinished: set[ProducerId] = field(default_factory=set)
 
     @property
@@ -156,7 +152,7 @@ class Rules:
         self._unfinished.add(producer_id)
 
     def saw_marker(self, batch: BatchView) -> bool:
-        """Whether the marker has nothing left to mark."""
+        """True if no batch of the marker's transaction is left."""
         header = batch.header
         found_batches = header.producer_id in self._unfinished
         self._unfinished.discard(header.producer_id)
@@ -167,7 +163,7 @@ class Rules:
         return not found_batches
 
     def is_newest(self, header: BatchHeader) -> bool:
-        """Of the log or of its producer: the batch stays, whatever becomes of its records."""
+        """True if the batch is the newest of the log or of its producer: then it stays, even without records."""
         if header.next_offset == self.log_end_offset:
             return True
         newest = self.producers.get(header.producer_id)
@@ -182,20 +178,20 @@ class Rules:
 
 
 class KeyMap(Protocol):
-    """The last offsets of the keys of one pass. Both calls take whole batches as they stand in a segment, with the
-    beginning of another at the end, which is left for the next call. CorruptBatch if they are damaged."""
+    """The last offsets of the keys of one pass. Both calls take whole batches as stored in a segment. An incomplete
+    batch at the end is left for the next call. CorruptBatch if the batches are damaged."""
 
     def add(self, chunk: memoryview, rules: Rules) -> Added:
-        """Remember the keys between `rules.start_offset` and `rules.end_offset`."""
+        """Record the keys between `rules.start_offset` and `rules.end_offset`."""
 
     def thin(self, chunk: memoryview, rules: Rules, mark_every: int) -> Thinned:
-        """What is left of the chunk; its data is good until the next call."""
+        """What is left of the chunk; its data is valid until the next call."""
 
     def __len__(self) -> int: ...
 
 
 def open_key_map(memory_bytes: int, load_factor: float, most_records: int) -> KeyMap:
-    """A map within so many bytes, for at most so many records; by kernels, if they are installed."""
+    """A map of at most `memory_bytes`, for at most `most_records` records; uses the kernels if they are installed."""
     try:
         kernels = load("compaction_columnar")
     except MissingExtra:
@@ -204,52 +200,25 @@ def open_key_map(memory_bytes: int, load_factor: float, most_records: int) -> Ke
     return key_map
 
 
-_all_have_keys: Callable[[memoryview], bool] | None = None
-
-
 def load_kernels(given_up: threading.Event) -> bool:
-    """Get ready to run at full speed, which takes a second or, the first time on a machine, ten: not for the event
-    loop, and over soon when `given_up` is set. False if the kernels are not installed."""
-    global _all_have_keys
+    """Load the kernels, which takes a second or, the first time on a machine, ten. Blocks: do not call it on the
+    event loop. Returns soon after `given_up` is set. False if the kernels are not installed."""
     try:
         if not compile_ahead(given_up):
             return True
     except MissingExtra:
         return False
-    kernels = load("compaction_columnar")
-    kernels.warm_up()
-    _all_have_keys = kernels.all_have_keys
+    load("compaction_columnar").warm_up()
     return True
 
 
-def all_have_keys(batches: memoryview) -> bool:
-    """Whether every record of these whole batches has a key: by kernels as soon as they are loaded."""
-    if _all_have_keys is not None:
-        return _all_have_keys(batches)
-    return all(record.key is not None for batch in whole_batches(batches) for record in decode(batch))
-
-
-def reassembled(header: BatchHeader, payload: ReadBuffer) -> bytearray:
-    """A batch with this header around other records; length and CRC are computed."""
-    batch = bytearray(HEADER_SIZE)
-    HEADER.pack_into(batch, 0, *header._replace(length=MIN_LENGTH + len(payload)))
-    batch += payload
-    _CRC.pack_into(batch, _CRC_AT, crc32c(memoryview(batch)[CRC_START:]))
-    return batch
-
-
-def seal_crc(batch: memoryview) -> None:
-    """Set the CRC of a whole batch in place."""
-    _CRC.pack_into(batch, _CRC_AT, crc32c(batch[CRC_START:]))
-
-
 def whole_batches(chunk: memoryview) -> Iterable[BatchView]:
-    """Each checked; ends before a batch that is not whole in `chunk`."""
+    """The whole batches in `chunk`, each checked; ends before a batch that is incomplete."""
     position, size = 0, len(chunk)
     while position + HEADER_SIZE <= size:
         header = BatchHeader._make(HEADER.unpack_from(chunk, position))
         if header.magic != MAGIC or header.length < MIN_LENGTH:
-            raise CorruptBatch(f"what should be a batch header is none, in the batch at position {position}")
+            raise CorruptBatch(f"invalid batch header at position {position}")
         end = position + header.length + LENGTH_END
         if end > size:
             return
@@ -259,7 +228,7 @@ def whole_batches(chunk: memoryview) -> Iterable[BatchView]:
 
 
 class PlainKeyMap:
-    """Record by record, with the keys themselves in a dict. A few hundred thousand records a second at most."""
+    """Works record by record, with the keys themselves in a dict. At most a few hundred thousand records a second."""
 
     def __init__(self, memory_bytes: int) -> None:
         self._free_bytes = memory_bytes
@@ -306,7 +275,7 @@ class PlainKeyMap:
         return Thinned(data, marks, consumed, read, kept, changed)
 
     def _thinned(self, batch: BatchView, rules: Rules) -> tuple[ReadBuffer | None, int]:
-        """What is left of the batch (itself, if that is all of it) and how many records."""
+        """What is left of the batch (the batch itself if nothing was removed), and how many records."""
         header = batch.header
         before = header.record_count
         if header.base_offset >= rules.end_offset:
@@ -353,7 +322,7 @@ def _rewritten(header: BatchHeader, records: list[Record], horizon: TimestampMs 
     if horizon is not None:
         base_timestamp, attributes = horizon, attributes | DELETE_HORIZON_BIT
     max_timestamp = header.max_timestamp
-    if not records:  # nothing to compress, and no record that has a time
+    if not records:  # nothing to compress, and no record with a timestamp
         max_timestamp, attributes = NO_TIMESTAMP, attributes & ~COMPRESSION_MASK
     elif not header.timestamp_type:
         max_timestamp = max(record.timestamp for record in records)
@@ -366,4 +335,4 @@ def _rewritten(header: BatchHeader, records: list[Record], horizon: TimestampMs 
         max_timestamp=max_timestamp,
         record_count=len(records),
     )
-    return reassembled(after, compress(Codec(after.codec_id), payload))
+    return reassemble(after, compress(Codec(after.codec_id), payload))

@@ -1,5 +1,5 @@
-"""Compaction by kernels (extra `columnar`). The contract is in `compaction`; here a batch costs Python a few calls at
-most (CRC, codecs), a record none."""
+"""Compaction with kernels (extra `columnar`). The contract is in `compaction`. Python makes at most a few calls for
+each batch (CRC, codecs) and none for a record."""
 
 import mmap
 import os
@@ -15,12 +15,15 @@ from tidelog.records.batch import (
     DELETE_HORIZON_BIT,
     HEADER,
     HEADER_SIZE,
+    MIN_RECORD_SIZE,
     TRANSACTIONAL_BIT,
     BatchHeader,
     BatchView,
     ReadBuffer,
+    reassemble,
+    set_crc,
 )
-from tidelog.records.compaction import Added, Mark, Rules, Thinned, reassembled, seal_crc
+from tidelog.records.compaction import Added, Mark, Rules, Thinned
 from tidelog.records.compression import DEFAULT_LIMIT, Codec, compress, decompress
 from tidelog.records.crc import crc32c
 from tidelog.records.record import BatchBuilder
@@ -29,19 +32,19 @@ try:
     import numpy as np
 
     from tidelog.records import compaction_kernels as kernels
-    from tidelog.records.kernels import BAD_COUNT, MIN_RECORD_SIZE, REFUSALS, Array
+    from tidelog.records.kernels import BAD_COUNT, REFUSALS, Array
     from tidelog.records.kernels import is_compiled as is_in_cache
 except ImportError as error:
-    raise MissingExtra('fast compaction needs an extra: pip install "tidelog[columnar]"') from error
+    raise MissingExtra('fast compaction needs an extra: run pip install "tidelog[columnar]"') from error
 
 SLOT_BYTES = 24
 _FEWEST_SLOTS = 64
-_EXPANDED_BYTES = 32 << 20  # of decompressed records that are held at a time; one batch may have more
+_EXPANDED_BYTES = 32 << 20  # limit of decompressed records in memory at a time; a single batch may have more
 _INT64 = np.dtype(np.int64)
 
 
 class _Window(NamedTuple):
-    """Batches that are worked on together, and the records of those that were compressed."""
+    """Batches that are processed together, and the decompressed records of those that were compressed."""
 
     batches: Array
     expanded: Array
@@ -56,7 +59,7 @@ class HashedKeyMap:
         self._used = 0
         self._limit = max(1, min(int(slots * load_factor), slots - 1))
         self._key = np.frombuffer(os.urandom(16), np.uint64)
-        # Kept from chunk to chunk, because new memory costs more than what is done with it.
+        # Reused from chunk to chunk: allocating new memory would cost more than the work that is done in it.
         self._room = _records(0)
         self._out = np.empty(0, np.uint8)
 
@@ -127,7 +130,8 @@ class HashedKeyMap:
         return Thinned(joined, marks, consumed, int(batches["count"].sum()), kept, changed)
 
     def _output(self, size: int, window: _Window) -> Array:
-        """Room for what is left of a window; what a chunk's only window leaves is given away until the next chunk."""
+        """The buffer for what is left of a window. A window without decompressed records is the only one of its chunk
+        and gets a buffer that is reused: its content is valid until the next chunk."""
         if window.expanded.size:
             return np.empty(size, np.uint8)
         if size > self._out.size:
@@ -155,8 +159,7 @@ def _records(count: int) -> kernels.Records:
 
 
 def _zeros(size: int) -> mmap.mmap:
-    """Memory that is looked into at random: in large pages, if there are any, which saves most of the page faults and
-    of the misses in the processor's map of pages."""
+    """Memory for random access: in huge pages if available, which avoids most page faults and TLB misses."""
     memory = mmap.mmap(-1, size)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):
@@ -164,32 +167,19 @@ def _zeros(size: int) -> mmap.mmap:
     return memory
 
 
-def all_have_keys(batches: memoryview) -> bool:
-    """Whether every record of these whole batches has a key."""
-    source = _readonly(batches)
-    surveyed, _ = _surveyed(batches, source, verify=False)
-    key_map = HashedKeyMap(0, 1, 0)
-    for window in _windows(batches, surveyed):
-        records, count = key_map._examined(source, window)
-        if kernels.count_keyless(records, count):
-            return False
-    return True
-
-
 def warm_up() -> None:
-    """Run every kernel once, so that none is compiled when somebody waits for it."""
+    """Run every kernel once, so that none has to be compiled while a caller waits."""
     builder = BatchBuilder(Codec.ZSTD)
     builder.append(None, key=b"key", timestamp=0)
     batch = memoryview(bytes(builder.build()))
     key_map = HashedKeyMap(0, 1, 1)
     key_map.add(batch, Rules(0, 0))
     key_map.thin(batch, Rules(0, 0), 1)
-    all_have_keys(batch)
 
 
 def is_compiled() -> bool:
-    """Whether `warm_up` takes a moment, not seconds."""
-    return is_in_cache(kernels.count_keyless)
+    """True if the kernels are compiled already, so that `warm_up` does not take seconds."""
+    return is_in_cache(kernels.find_marks)  # the last that `warm_up` compiles
 
 
 def _corrupt(status: int, position: int) -> CorruptBatch:
@@ -202,27 +192,24 @@ def _readonly(buffer: ReadBuffer) -> Array:
     return array
 
 
-def _surveyed(chunk: memoryview, source: Array, *, verify: bool = True) -> tuple[Array, int]:
-    """The whole batches of the chunk, their CRCs checked, and the position behind them."""
+def _surveyed(chunk: memoryview, source: Array) -> tuple[Array, int]:
+    """The whole batches of the chunk, their CRCs checked, and the position after them."""
     table = np.empty(source.size // HEADER_SIZE + 1, kernels.BATCH)
     number, position, status = kernels.survey(source, table)
     if status:
         raise _corrupt(status, position)
     batches = table[:number]
-    if verify:
-        starts = batches["position"].tolist()
-        for start, size, stored in zip(starts, batches["size"].tolist(), batches["crc"].tolist(), strict=True):
-            actual = crc32c(chunk[start + CRC_START : start + size])
-            if actual != stored:
-                raise CorruptBatch(
-                    f"CRC mismatch at position {start}: stored {stored:#010x}, computed {actual:#010x}"
-                )
+    starts = batches["position"].tolist()
+    for start, size, stored in zip(starts, batches["size"].tolist(), batches["crc"].tolist(), strict=True):
+        actual = crc32c(chunk[start + CRC_START : start + size])
+        if actual != stored:
+            raise CorruptBatch(f"CRC mismatch at position {start}: stored {stored:#010x}, computed {actual:#010x}")
     return batches, position
 
 
 def _judge(chunk: memoryview, batches: Array, rules: Rules) -> None:
-    """What becomes of batches whatever is in their records. Python looks at those of transactions, and at those that
-    may be the newest of their producer."""
+    """Set the fate of batches that does not depend on their records. Only batches of transactions, and those that may
+    be the newest of their producer, are checked in Python."""
     attributes, mode = batches["attributes"], batches["mode"]
     mode[batches["base_offset"] >= rules.end_offset] = kernels.COPY
     special = attributes & (CONTROL_BIT | TRANSACTIONAL_BIT) != 0
@@ -255,7 +242,7 @@ def _fate_of_marker(header: BatchHeader, rules: Rules, *, is_void: bool) -> int:
 
 
 def _windows(chunk: memoryview, batches: Array) -> Iterator[_Window]:
-    """All batches in pieces, each with the compressed records of those whose records are looked at expanded."""
+    """All batches in windows. Compressed records are decompressed if the batch is processed record by record."""
     looked_at = (batches["mode"] == kernels.BY_RECORD) | (batches["mode"] == kernels.AGE)
     compressed = (batches["attributes"] & COMPRESSION_MASK != 0) & looked_at & (batches["count"] > 0)
     first = size = 0
@@ -274,13 +261,13 @@ def _windows(chunk: memoryview, batches: Array) -> Iterator[_Window]:
 
 
 def _sealed(out: memoryview, pieces: Array, used: int) -> list[ReadBuffer]:
-    """The written batches with CRCs, and compressed as they were; their places in `pieces` are brought up to date."""
+    """The written batches with their CRCs, compressed as before; updates their places in `pieces`."""
     codecs = pieces["codec"]
     rewritten = np.flatnonzero(codecs >= 0)
     starts, ends = pieces["start"].tolist(), pieces["end"].tolist()
     if not (codecs > 0).any():
         for row in rewritten.tolist():
-            seal_crc(out[starts[row] : ends[row]])
+            set_crc(out[starts[row] : ends[row]])
         return [out[:used]]
     parts: list[ReadBuffer] = []
     sizes = pieces["end"] - pieces["start"]
@@ -288,10 +275,10 @@ def _sealed(out: memoryview, pieces: Array, used: int) -> list[ReadBuffer]:
         part: ReadBuffer = out[start:end]
         if codec > 0:
             header = BatchHeader._make(HEADER.unpack_from(part))
-            part = reassembled(header, compress(Codec(codec), part[HEADER_SIZE:]))
+            part = reassemble(header, compress(Codec(codec), part[HEADER_SIZE:]))
             sizes[row] = len(part)
         elif codec == 0:
-            seal_crc(out[start:end])
+            set_crc(out[start:end])
         parts.append(part)
     pieces["end"] = np.cumsum(sizes)
     pieces["start"] = pieces["end"] - sizes

@@ -1,11 +1,12 @@
-"""The numba kernels of compaction. What `kernels` promises of its kernels holds for these too.
+"""The numba kernels of compaction. The rules in `kernels` apply to these too.
 
-The map of keys is one array of 64-bit words, three a slot: 128 bits of the key's hash, and the key's last offset + 1
-(0: the slot is free). Slots are probed one after another. The hash is SipHash-1-3 with 128 bits under a random key
-that lives as long as the map: whoever writes keys cannot make two of them collide, because that takes the secret, and
-by chance it happens in one of 10^20 passes over a billion keys. So keys need not be kept to be compared.
+The map of keys is one array of 64-bit words, three for each slot: 128 bits of the key's hash, and the key's last
+offset + 1 (0: the slot is free). Collisions are resolved by linear probing. The hash is SipHash-1-3 with 128 bits and
+a random secret that lives as long as the map: a producer cannot choose keys that collide, because that takes the
+secret, and by chance it happens in one of 10^20 passes over a billion keys. So the keys themselves need not be
+stored.
 
-Parsing, hashing and looking up are loops of their own, so that the processor overlaps the cache misses of the last.
+Parsing, hashing and look-up are separate loops, so that the processor overlaps the cache misses of the look-ups.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,13 +18,22 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from tidelog.records.batch import (
+    ATTRIBUTES_AT,
+    BASE_TIMESTAMP_AT,
     COMPRESSION_MASK,
+    CRC_AT,
     DELETE_HORIZON_BIT,
     HEADER_SIZE,
     HIGHEST_CODEC,
+    LAST_OFFSET_DELTA_AT,
+    LENGTH_AT,
     LENGTH_END,
     MAGIC,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
     MIN_LENGTH,
+    PRODUCER_ID_AT,
+    RECORD_COUNT_AT,
     TIMESTAMP_TYPE_BIT,
 )
 from tidelog.records.kernels import (
@@ -54,8 +64,8 @@ from tidelog.records.kernels import (
     varint_size,
 )
 
-# One row for each batch of a chunk. `start` and `end` bound its records: in the chunk, or where they were expanded
-# to. `first_record` is where its records stand in the arrays of `Records`.
+# One row for each batch of a chunk. `start` and `end` bound its records, in the chunk or in the buffer into which
+# they were decompressed. `first_record` is the index of its first record in the arrays of `Records`.
 BATCH = np.dtype(
     [
         ("position", np.int64),
@@ -76,10 +86,10 @@ BATCH = np.dtype(
     ],
     align=True,
 )
-# What is to become of a batch before its records are looked at.
-BY_RECORD, COPY, EMPTY, AGE = 0, 1, 2, 3  # AGE: all stays, but with a delete horizon
+# What to do with a batch, decided before its records are read.
+BY_RECORD, COPY, EMPTY, AGE = 0, 1, 2, 3  # AGE: all records stay, but the batch gets a delete horizon
 
-# What became of a batch.
+# What was written for a batch.
 PIECE = np.dtype(
     [
         ("start", np.int64),
@@ -92,7 +102,7 @@ PIECE = np.dtype(
 )
 
 HAS_KEY, HAS_VALUE = 1, 2
-GROWTH = 16  # the most that a record grows when its timestamp is written against another base
+GROWTH = 16  # the most bytes that a record grows when its timestamp delta is written for another base timestamp
 _SLOT = 3
 _AHEAD = 16  # records
 
@@ -126,7 +136,7 @@ def _load(_: Typed, source: Typed, at: Typed) -> Typed:  # noqa: ARG001
     return types.uint64(source, types.int64), generate
 
 
-# Eight bytes of an array as a number, in the machine's order: the hash only has to agree with itself.
+# Eight bytes of an array as a number, in native byte order: hashes are compared only on the same machine.
 _word = cast("Callable[[Array, int], Typed]", intrinsic(_load))
 
 
@@ -144,27 +154,27 @@ def _fetch_ahead(_: Typed, table: Typed, at: Typed) -> Typed:  # noqa: ARG001
     return types.void(table, types.int64), generate
 
 
-# Ask for a part of an array that will be needed soon: a miss takes as long as all the rest of what a record needs.
+# Prefetch a part of an array that is needed soon: a cache miss takes as long as all other work for a record.
 _fetch = cast("Callable[[Array, int], None]", intrinsic(_fetch_ahead))
 
 
 @kernel
 def survey(source: Array, batches: Array) -> tuple[int, int, int]:
     """The headers of whole batches from the start of `source` on, as many as `batches` has room for. Returns their
-    number, the position behind them (of the culprit, if refused) and the status."""
+    number, the position after them (or that of the refused batch), and the status."""
     number = position = 0
     while number < batches.size and source.size - position >= HEADER_SIZE:
-        if np.int8(source[position + 16]) != MAGIC:
+        if np.int8(source[position + MAGIC_AT]) != MAGIC:
             return number, position, BAD_MAGIC
-        length = big_endian(source, position + 8, 4)
+        length = big_endian(source, position + LENGTH_AT, 4)
         if length < MIN_LENGTH:
             return number, position, BAD_LENGTH
         if length + LENGTH_END > source.size - position:
             break
         base_offset = big_endian(source, position, 8)
-        attributes = big_endian(source, position + 21, 2)
-        last_offset_delta = big_endian(source, position + 23, 4)
-        count = big_endian(source, position + 57, 4)
+        attributes = big_endian(source, position + ATTRIBUTES_AT, 2)
+        last_offset_delta = big_endian(source, position + LAST_OFFSET_DELTA_AT, 4)
+        count = big_endian(source, position + RECORD_COUNT_AT, 4)
         if last_offset_delta < 0 or not 0 <= count <= last_offset_delta + 1:
             return number, position, BAD_COUNT
         if attributes & COMPRESSION_MASK > HIGHEST_CODEC:
@@ -178,12 +188,12 @@ def survey(source: Array, batches: Array) -> tuple[int, int, int]:
         batch.end = position + length + LENGTH_END
         batch.base_offset = base_offset
         batch.last_offset = base_offset + last_offset_delta
-        batch.base_timestamp = big_endian(source, position + 27, 8)
-        batch.max_timestamp = big_endian(source, position + 35, 8)
-        batch.producer_id = big_endian(source, position + 43, 8)
+        batch.base_timestamp = big_endian(source, position + BASE_TIMESTAMP_AT, 8)
+        batch.max_timestamp = big_endian(source, position + MAX_TIMESTAMP_AT, 8)
+        batch.producer_id = big_endian(source, position + PRODUCER_ID_AT, 8)
         batch.count = count
         batch.first_record = 0
-        batch.crc = np.uint32(big_endian(source, position + 17, 4))
+        batch.crc = np.uint32(big_endian(source, position + CRC_AT, 4))
         batch.attributes = np.uint16(attributes)
         batch.mode = BY_RECORD
         batch.is_newest = False
@@ -213,7 +223,7 @@ def _round(a: Typed, b: Typed, c: Typed, d: Typed) -> tuple[Typed, Typed, Typed,
 
 @inlined
 def siphash(source: Array, start: int, length: int, key_low: Typed, key_high: Typed) -> tuple[Typed, Typed]:
-    """SipHash-1-3 of a range of bytes, 128 bits of it."""
+    """The 128-bit SipHash-1-3 of a range of bytes."""
     a = np.uint64(0x736F6D6570736575) ^ key_low
     b = np.uint64(0x646F72616E646F6D) ^ key_high ^ np.uint64(0xEE)
     c = np.uint64(0x6C7967656E657261) ^ key_low
@@ -250,8 +260,8 @@ def siphash(source: Array, start: int, length: int, key_low: Typed, key_high: Ty
 def examine(
     chunk: Array, expanded: Array, batches: Array, key_low: Typed, key_high: Typed, out: Records
 ) -> tuple[int, int]:
-    """Every record of the batches that are judged by record or given a horizon. `out` has room for their counts,
-    which were checked against their sizes. Returns the index of a bad batch, and the status."""
+    """Parse every record of the batches marked BY_RECORD or AGE. `out` has room for their record counts, which were
+    checked against their sizes. Returns the index of a bad batch, and the status."""
     starts, bodies, rests, ends, timestamps = out.start, out.body, out.rest, out.end, out.timestamp
     offsets, flags, lows, highs = out.offset, out.flags, out.hash_low, out.hash_high
     row = 0
@@ -304,7 +314,7 @@ def examine(
             if header_count == 0 and position != record_end:
                 return index, BAD_RECORD_END
             if header_count < 0 or header_count > (record_end - position) >> 1:
-                return index, BAD_HEADERS  # they are copied, not looked at
+                return index, BAD_HEADERS  # only the count is checked: headers are copied, not decoded
             flag = HAS_VALUE if value_length >= 0 else 0
             lows[row] = 0
             if key_length >= 0:
@@ -328,7 +338,7 @@ def remember(
     table: Array, used: int, limit: int, records: Records, count: int, start_offset: int, end_offset: int
 ) -> tuple[int, int]:
     """Put the last offsets of keys into the table. Returns how many slots are used, and the offset of the first
-    record that found no room (or -1)."""
+    record for which there was no slot (or -1)."""
     offsets, flags, lows, highs = records.offset, records.flags, records.hash_low, records.hash_high
     slots = table.size // _SLOT
     for row in range(count):
@@ -358,7 +368,7 @@ def remember(
 
 @kernel
 def find_last(table: Array, records: Records, count: int) -> None:
-    """For each record the last offset of its key that the table knows, or -1. The table has free slots."""
+    """Set for each record the last offset of its key in the table, or -1. The table must have free slots."""
     flags, lows, highs, last_offset = records.flags, records.hash_low, records.hash_high, records.last_offset
     slots = table.size // _SLOT
     for row in range(count):
@@ -406,8 +416,8 @@ def write_thinned(
     out: Array,
     pieces: Array,
 ) -> Written:
-    """What is left of the batches, into `out`: copies, and rewritten batches that still need their CRC and, if their
-    codec says so, their compression. `out` has room for every batch, its records expanded, and their growth."""
+    """Write what is left of the batches into `out`: copies, and rewritten batches that still need their CRC and, if
+    they have a codec, compression. `out` has room for every batch with its records decompressed and grown."""
     starts, bodies, rests, ends, timestamps = (
         records.start,
         records.body,
@@ -432,7 +442,7 @@ def write_thinned(
                 if offsets[row] < end_offset:
                     has_value = flags[row] & HAS_VALUE
                     if last_offset[row] > offsets[row] or not flags[row] & HAS_KEY or (is_due and not has_value):
-                        flags[row] = 0  # which marks it as gone
+                        flags[row] = 0  # marks the record as removed
                         continue
                     if not has_value:
                         tombstones += 1
@@ -477,7 +487,7 @@ def write_thinned(
             max_timestamp = batch.max_timestamp
         if gets_horizon:
             attributes |= DELETE_HORIZON_BIT
-            _put_big_endian(out, begin + 27, np.int64(horizon), 8)
+            _put_big_endian(out, begin + BASE_TIMESTAMP_AT, np.int64(horizon), 8)
             for row in range(first, first + count):
                 if flags[row]:
                     delta = timestamps[row] - horizon
@@ -491,7 +501,7 @@ def write_thinned(
                     used += rest
         elif kept > 0:
             row, stop = first, first + count
-            while row < stop:  # runs of records that stay are copied as one
+            while row < stop:  # consecutive records that stay are copied together
                 if flags[row]:
                     start = starts[row]
                     while row < stop and flags[row]:
@@ -501,17 +511,17 @@ def write_thinned(
                     used += size
                 else:
                     row += 1
-        _put_big_endian(out, begin + 8, np.int64(used - begin - LENGTH_END), 4)
-        _put_big_endian(out, begin + 21, attributes, 2)
-        _put_big_endian(out, begin + 35, max_timestamp, 8)
-        _put_big_endian(out, begin + 57, np.int64(kept), 4)
+        _put_big_endian(out, begin + LENGTH_AT, np.int64(used - begin - LENGTH_END), 4)
+        _put_big_endian(out, begin + ATTRIBUTES_AT, attributes, 2)
+        _put_big_endian(out, begin + MAX_TIMESTAMP_AT, max_timestamp, 8)
+        _put_big_endian(out, begin + RECORD_COUNT_AT, np.int64(kept), 4)
         piece.end, piece.max_timestamp, piece.codec = used, max_timestamp, attributes & COMPRESSION_MASK
     return Written(number, used, total_kept, changed, next_horizon, OK)
 
 
 @kernel
 def find_marks(pieces: Array, every: int, out: Array) -> int:
-    """One row of `out` (a `Mark`) for each run of pieces of about `every` bytes; returns their number."""
+    """Write one row of `out` (a `Mark`) for each run of pieces of about `every` bytes; returns the number of rows."""
     number = 0
     index = 0
     while index < pieces.size:
@@ -534,12 +544,3 @@ def find_marks(pieces: Array, every: int, out: Array) -> int:
         out[number, 5] = most_offset
         number += 1
     return number
-
-
-@kernel
-def count_keyless(records: Records, count: int) -> int:
-    keyless = 0
-    for row in range(count):
-        if not records.flags[row] & HAS_KEY:
-            keyless += 1
-    return keyless

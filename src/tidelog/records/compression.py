@@ -1,5 +1,7 @@
-"""The five codecs of a record batch. Decompression never produces more than its limit, whatever the bytes claim."""
+"""The five codecs of a record batch. Decompression never produces more bytes than its limit, whatever the data
+claims."""
 
+import mmap
 from collections.abc import Callable
 from enum import IntEnum
 from struct import Struct
@@ -7,16 +9,16 @@ from struct import Struct
 import cramjam
 
 from tidelog.errors import CorruptBatch, UnsupportedCompression
-from tidelog.records.batch import ReadBuffer
+from tidelog.records.batch import ReadBuffer, WriteBuffer
 
 DEFAULT_LIMIT = 64 << 20
 
-_XERIAL_MAGIC = b"\x82SNAPPY\x00"
-_XERIAL_HEADER = _XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+XERIAL_MAGIC = b"\x82SNAPPY\x00"
+_XERIAL_HEADER = XERIAL_MAGIC + b"\x00\x00\x00\x01\x00\x00\x00\x01"
+XERIAL_HEADER_SIZE = len(_XERIAL_HEADER)
 _XERIAL_BLOCK = 32 << 10
 _INT32 = Struct(">i")
 _FIRST_GUESS = 64 << 10
-_OVERFLOW = "whole buffer"  # what cramjam says when the output buffer is too small
 
 
 class Codec(IntEnum):
@@ -38,7 +40,7 @@ class Codec(IntEnum):
 
 
 def compress(codec: Codec, data: ReadBuffer, level: int | None = None) -> ReadBuffer:
-    """`data` as one block that every Kafka client can read; at the codec's own level, or at a usual one."""
+    """`data` as one block that every Kafka client can read; at the given level of the codec, or at a default."""
     return _COMPRESS[codec](data, level)
 
 
@@ -50,10 +52,52 @@ def decompress(codec_id: int, data: ReadBuffer, limit: int = DEFAULT_LIMIT) -> R
     try:
         return expand(data, limit)
     except cramjam.DecompressionError as error:
-        if _OVERFLOW in str(error):
-            raise _bomb(codec_id, limit) from None
         name = Codec(codec_id).name.lower()
-        raise CorruptBatch(f"the {name} data of the batch is damaged: {error}") from None
+        raise CorruptBatch(
+            f"the {name} data of the batch is damaged, or expands to more than the limit of {limit} bytes: {error}"
+        ) from None
+
+
+class Expander:
+    """Decompresses one block after another into the same memory: allocating new memory would cost more than the use
+    that is made of it."""
+
+    _KEPT_BYTES = 1 << 20
+
+    def __init__(self) -> None:
+        self._room = memoryview(bytearray(0))
+
+    def expand(
+        self, codec_id: int, data: memoryview, *, content: int | None, most: int, limit: int
+    ) -> ReadBuffer | None:
+        """The content of a block, valid until the next call; None if it has, or may have, more than `limit` bytes.
+        The block claims to hold `content` bytes, and cannot hold more than `most`. CorruptBatch if it is damaged."""
+        if content is not None and content > limit:
+            return None
+        if codec_id == Codec.SNAPPY:
+            return decompress(codec_id, data, limit)
+        if content is not None:
+            sizes = [content]
+        else:
+            guess = min(most, limit, max(_FIRST_GUESS, 8 * len(data)))
+            sizes = [guess] if guess >= min(most, limit) else [guess, min(most, limit)]
+        into = _INTO[codec_id]
+        for size in sizes:
+            room = self._of_size(size)
+            try:
+                return room[: into(data, room)]
+            except cramjam.DecompressionError as error:
+                reason = str(error)
+        if content is None and limit < most:
+            return None
+        raise CorruptBatch(f"the {Codec(codec_id).name.lower()} data of the batch is damaged: {reason}")
+
+    def _of_size(self, size: int) -> memoryview:
+        if size > self._KEPT_BYTES:
+            return memoryview(mmap.mmap(-1, size))  # the kernel allocates pages only when they are written to
+        if size > len(self._room):
+            self._room = memoryview(bytearray(min(self._KEPT_BYTES, 2 * size)))
+        return self._room[:size]
 
 
 def _bomb(codec_id: int, limit: int) -> CorruptBatch:
@@ -66,12 +110,12 @@ def _no_compression(data: ReadBuffer, _level: int | None) -> ReadBuffer:
 
 
 def _compress_gzip(data: ReadBuffer, level: int | None) -> bytes:
-    # Kafka's -1 leaves it to the library; cramjam says that with None.
+    # Kafka's -1 means the library's default, which is None for cramjam.
     return bytes(cramjam.gzip.compress(data, level=None if level == -1 else level))
 
 
 def _compress_snappy(data: ReadBuffer, _level: int | None) -> bytes:
-    # Xerial framing, which Java's decoder and all others read.
+    # Xerial framing, which all decoders read, Java's included.
     view = memoryview(data)
     parts = [_XERIAL_HEADER]
     for start in range(0, len(view), _XERIAL_BLOCK):
@@ -101,7 +145,7 @@ def _plain(data: ReadBuffer, limit: int) -> ReadBuffer:
 
 def _decompress_snappy(data: ReadBuffer, limit: int) -> ReadBuffer:
     view = memoryview(data)
-    if view[: len(_XERIAL_MAGIC)] != _XERIAL_MAGIC:
+    if view[: len(XERIAL_MAGIC)] != XERIAL_MAGIC:
         return _snappy_block(view, 0, limit)
     parts: list[ReadBuffer] = []
     total, position = 0, len(_XERIAL_HEADER)
@@ -131,21 +175,24 @@ def _snappy_block(block: memoryview, before: int, limit: int) -> ReadBuffer:
 
 
 def _bounded(
-    decompress_into: Callable[[ReadBuffer, bytearray], int],
+    decompress_into: Callable[[ReadBuffer, WriteBuffer], int],
 ) -> Callable[[ReadBuffer, int], ReadBuffer]:
-    """These formats need not say how much they hold, so the buffer starts at a likely size and grows to the limit."""
+    """Data in these formats need not state its decompressed size: a buffer of a likely size is tried first, then one
+    of the size of the limit. The library distinguishes a buffer that is too small from damaged data only by the text
+    of its message, which may change, so in both cases the second buffer is tried. It is an anonymous mapping: the
+    kernel allocates its pages only when they are written to."""
 
     def expand(data: ReadBuffer, limit: int) -> ReadBuffer:
-        size = min(limit, max(_FIRST_GUESS, 8 * len(data)))
-        while True:
+        size = max(_FIRST_GUESS, 8 * len(data))
+        if size < limit:
             output = bytearray(size)
             try:
                 written = decompress_into(data, output)
-                return bytes(memoryview(output)[:written])  # a copy, so that the guess is not kept
-            except cramjam.DecompressionError as error:
-                if _OVERFLOW not in str(error) or size == limit:
-                    raise
-            size = min(limit, 8 * size)
+                return bytes(memoryview(output)[:written])  # a copy, so that the larger buffer is freed
+            except cramjam.DecompressionError:
+                pass
+        with mmap.mmap(-1, max(1, limit)) as room, memoryview(room)[:limit] as view:
+            return bytes(view[: decompress_into(data, view)])
 
     return expand
 
@@ -157,10 +204,13 @@ _COMPRESS: dict[Codec, Callable[[ReadBuffer, int | None], ReadBuffer]] = {
     Codec.LZ4: _compress_lz4,
     Codec.ZSTD: _compress_zstd,
 }
+_INTO: dict[int, Callable[[ReadBuffer, WriteBuffer], int]] = {
+    Codec.GZIP: cramjam.gzip.decompress_into,
+    Codec.LZ4: cramjam.lz4.decompress_into,
+    Codec.ZSTD: cramjam.zstd.decompress_into,
+}
 _DECOMPRESS: dict[int, Callable[[ReadBuffer, int], ReadBuffer]] = {
     Codec.NONE: _plain,
-    Codec.GZIP: _bounded(cramjam.gzip.decompress_into),
     Codec.SNAPPY: _decompress_snappy,
-    Codec.LZ4: _bounded(cramjam.lz4.decompress_into),
-    Codec.ZSTD: _bounded(cramjam.zstd.decompress_into),
+    **{codec_id: _bounded(into) for codec_id, into in _INTO.items()},
 }

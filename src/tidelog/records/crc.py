@@ -1,4 +1,4 @@
-"""CRC32C, the checksum of record batches and of our own small files, behind one name.
+"""CRC32C, the checksum of record batches and of our own small files.
 
 `crc32c(buffer, initial=0)` reads any buffer without copying it.
 """

@@ -1,14 +1,14 @@
-"""The numba kernels behind `columnar`: loops over bytes that were written by others.
+"""The numba kernels of `columnar`: loops over bytes that are not trusted.
 
-What every kernel holds to:
+The rules for every kernel:
 
 - Each byte of a record is read once, and each varint, length and count is checked before it is used, so that no bytes
   can make a kernel read or write outside its arrays, not even bytes that change while it runs (a mapped file).
-- Output arrays are as large as the checked input can fill; they are the caller's.
-- No Python objects and no GIL. A refusal is a status, which `columnar` turns into an error; `REFUSALS` says them.
+- Output arrays are large enough for all that the checked input can produce; the caller owns them.
+- No Python objects and no GIL. A refusal is a status, which `columnar` turns into an error; `REFUSALS` has the texts.
 
-Compiled code is kept in numba's cache: `__pycache__` beside this file, or the user's cache folder if that cannot be
-written, or nowhere if neither can.
+Compiled code is kept in numba's cache: `__pycache__` beside this file, or the user's cache folder if the former is
+not writable. If neither is, the code is compiled in each process.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,21 +20,30 @@ from numba.core import cgutils, types
 from numba.extending import intrinsic
 
 from tidelog.records.batch import (
+    ATTRIBUTES_AT,
+    BASE_TIMESTAMP_AT,
     COMPRESSION_MASK,
     CONTROL_BIT,
+    CRC_AT,
     HEADER_SIZE,
     HIGHEST_CODEC,
+    LAST_OFFSET_DELTA_AT,
+    LENGTH_AT,
     LENGTH_END,
     MAGIC,
+    MAGIC_AT,
+    MAX_TIMESTAMP_AT,
     MIN_LENGTH,
+    RECORD_COUNT_AT,
     TIMESTAMP_TYPE_BIT,
 )
 
 Array: TypeAlias = np.ndarray[Any, np.dtype[Any]]
-Typed: TypeAlias = Any  # a number inside a kernel, or what stands for it while numba compiles: numba gives the type
+Typed: TypeAlias = (
+    Any  # a number inside a kernel, or numba's description of it at compile time: numba infers the type
+)
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
-MIN_RECORD_SIZE = 7  # length, attributes, two deltas, two field lengths, header count: a byte each
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 _MAX_MS, _MIN_MS = INT64_MAX // 1000, -(INT64_MAX // 1000)  # the timestamps that microseconds can hold
 
@@ -54,9 +63,9 @@ REFUSALS = {
     BAD_RECORD_LENGTH: "a record is longer than what is left of its batch",
     BAD_OFFSET_DELTA: "an offset delta is out of order or beyond the last",
     BAD_FIELD: "a field is longer than what is left of its record",
-    BAD_HEADERS: "more headers than can stand in their record",
+    BAD_HEADERS: "a record has more headers than it can hold",
     BAD_RECORD_END: "a record's fields do not end where its length says",
-    LEFT_OVER: "bytes are left over behind the last record",
+    LEFT_OVER: "bytes are left over after the last record",
     TIMESTAMP_OVERFLOW: "a timestamp does not fit in 64 bits",
     BAD_UTF8: "a header's key is not UTF-8",
     CHANGED: "the buffer was changed while it was read",
@@ -64,8 +73,8 @@ REFUSALS = {
     HEADER_WITHOUT_KEY: "the record has a header without a key",
 }
 
-# One row for each batch of a chunk. `position` is where the batch stands, `start` and `end` bound its records; of a
-# batch that is not `wanted` (a control batch, or one below the range) only header and CRC are looked at.
+# One row for each batch of a chunk. `position` is the position of the batch, `start` and `end` bound its records. For
+# a batch that is not `wanted` (a control batch, or one below the range) only header and CRC are checked.
 PLAN = np.dtype(
     [
         ("position", np.int64),
@@ -85,7 +94,7 @@ PLAN = np.dtype(
 
 
 class BinaryOut(NamedTuple):
-    """An Arrow binary column to fill: one offset more than rows, or no offsets at all if nobody wants the column."""
+    """An Arrow binary column to fill: one offset more than rows, or no offsets if the column is not wanted."""
 
     offsets: Array
     data: Array
@@ -93,7 +102,7 @@ class BinaryOut(NamedTuple):
 
 
 class ColumnsOut(NamedTuple):
-    """Where `decode_records` writes; a column that nobody wants has arrays of size 0."""
+    """The output of `decode_records`; a column that is not wanted has arrays of size 0."""
 
     key: BinaryOut
     value: BinaryOut
@@ -107,7 +116,7 @@ class ColumnsOut(NamedTuple):
 
 
 class Decoded(NamedTuple):
-    """What `decode_records` found; if refused, `batch` is the index of the culprit in the plan."""
+    """The result of `decode_records`; if it refuses a batch, `batch` is the index of that batch in the plan."""
 
     rows: int
     headers: int
@@ -138,12 +147,12 @@ class ColumnsIn(NamedTuple):
 def _compiled(function: _Function, *, forceinline: bool = False) -> _Function:
     try:
         return cast("_Function", numba.njit(nogil=True, cache=True, forceinline=forceinline)(function))
-    except RuntimeError:  # no folder for the cache can be written: compile in each process
+    except RuntimeError:  # no folder for the cache is writable: compile in each process
         return cast("_Function", numba.njit(nogil=True, forceinline=forceinline)(function))
 
 
 def is_compiled(kernel: object) -> bool:
-    """Whether the cache has it; also if there can be no cache."""
+    """True if the kernel is in the cache, or if there can be no cache."""
     try:
         kept = kernel._cache  # type: ignore[attr-defined]  # numba has no other way to ask
         return kept.cache_path is None or bool(kept._cache_file._load_index())
@@ -156,7 +165,8 @@ def kernel(function: _Function) -> _Function:
 
 
 def inlined(function: _Function) -> _Function:
-    """For the lines that run several times a record: left to itself LLVM calls some of them, at half the speed."""
+    """For code that runs several times for each record. LLVM by itself does not inline all of it, which halves the
+    speed."""
     return _compiled(function, forceinline=True)
 
 
@@ -171,7 +181,7 @@ def _memcpy(_: Typed, target: Typed, target_at: Typed, source: Typed, source_at:
     return types.void(target, types.int64, source, types.int64, types.int64), generate
 
 
-# `memcpy` between byte arrays: seven times as fast as what numba makes of an assignment of slices.
+# `memcpy` between byte arrays: seven times as fast as the code that numba generates for an assignment of slices.
 copy_bytes = cast("Callable[[Array, int, Array, int, int], None]", intrinsic(_memcpy))
 
 
@@ -195,23 +205,24 @@ def walk(
     plan: Array,
 ) -> tuple[int, int, int]:
     """Plan the next chunk: batches from `position` on until one more would exceed `max_rows` or `max_bytes`, or the
-    plan is full. Returns the number of batches, the position behind them (of the culprit, if refused), the status."""
+    plan is full. Returns the number of batches, the position after them (or that of the refused batch), and the
+    status."""
     batches = rows = size = 0
     while position < source.size and batches < plan.size:
         available = source.size - position
         if available < HEADER_SIZE:
             return batches, position, TRUNCATED
-        if np.int8(source[position + 16]) != MAGIC:
+        if np.int8(source[position + MAGIC_AT]) != MAGIC:
             return batches, position, BAD_MAGIC
-        length = big_endian(source, position + 8, 4)
+        length = big_endian(source, position + LENGTH_AT, 4)
         if length < MIN_LENGTH:
             return batches, position, BAD_LENGTH
         if length + LENGTH_END > available:
             return batches, position, TRUNCATED
         base_offset = big_endian(source, position, 8)
-        attributes = big_endian(source, position + 21, 2)
-        last_offset_delta = big_endian(source, position + 23, 4)
-        count = big_endian(source, position + 57, 4)
+        attributes = big_endian(source, position + ATTRIBUTES_AT, 2)
+        last_offset_delta = big_endian(source, position + LAST_OFFSET_DELTA_AT, 4)
+        count = big_endian(source, position + RECORD_COUNT_AT, 4)
         if last_offset_delta < 0 or not 0 <= count <= last_offset_delta + 1:
             return batches, position, BAD_COUNT
         if attributes & COMPRESSION_MASK > HIGHEST_CODEC:
@@ -234,10 +245,10 @@ def walk(
         batch.end = position
         batch.base_offset = base_offset
         batch.last_offset_delta = last_offset_delta
-        batch.base_timestamp = big_endian(source, batch.position + 27, 8)
-        batch.max_timestamp = big_endian(source, batch.position + 35, 8)
+        batch.base_timestamp = big_endian(source, batch.position + BASE_TIMESTAMP_AT, 8)
+        batch.max_timestamp = big_endian(source, batch.position + MAX_TIMESTAMP_AT, 8)
         batch.count = count
-        batch.crc = np.uint32(big_endian(source, batch.position + 17, 4))
+        batch.crc = np.uint32(big_endian(source, batch.position + CRC_AT, 4))
         batch.attributes = np.uint16(attributes)
         batch.wanted = wanted
         batches += 1
@@ -246,8 +257,8 @@ def walk(
 
 @inlined
 def read_varint(data: Array, position: int, end: int) -> tuple[Typed, Typed]:
-    """The zig-zag varint at `position` and the position behind it, or -1 if it is not whole before `end`. It is not
-    returned from inside the loop because numba makes code of a third of the speed of that."""
+    """The zig-zag varint at `position` and the position after it, or -1 if it is not whole before `end`. There is no
+    return inside the loop, because that would make numba's code three times as slow."""
     if position >= end:
         return np.int64(0), np.int64(-1)
     byte = np.uint64(data[position])
@@ -327,7 +338,7 @@ def decode_records(source: Array, plan: Array, start_offset: int, end_offset: in
     """Every record of the planned batches within the range of offsets, as columns.
 
     `out` must have room for each batch's records: as many rows as the counts say, as many bytes as the batches have.
-    Only the arrays of the single headers are sized by a run before, which counted them, and checked as they fill.
+    Only the arrays for single headers are sized by the counts of an earlier run, and checked while they are filled.
     """
     row = key_used = value_used = headers = header_key_used = header_value_used = 0
     want_key, want_value, want_offset = out.key.offsets.size > 0, out.value.offsets.size > 0, out.offset.size > 0
@@ -467,7 +478,7 @@ def encode_records(
 ) -> tuple[int, int, int, int]:
     """Write the records of one batch into `out`: `rows[first:]`, up to `max_records` or until `out` is full. Returns
     how many there are, their size, their largest timestamp, and the status. `rows` must be rows of the columns."""
-    # Taken out of the tuples once: numba counts references at each access, which would cost more than the rest.
+    # Unpack the tuples once: numba counts references at each access, which would cost more than all the rest.
     timestamps, header_starts, header_counts = columns.timestamp_ms, columns.header_starts, columns.header_counts
     key_starts, key_lengths, key_data = columns.key
     value_starts, value_lengths, value_data = columns.value

@@ -1,5 +1,5 @@
-"""The last record of each key in a run of batches, for tables. By Arrow columns if they are installed (extra
-`columnar`), else record by record."""
+"""The last record of each key in consecutive batches, for tables. Uses Arrow columns if they are installed (extra
+`columnar`); otherwise goes record by record."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from tidelog.records.record import Record, decode
 
 
 class Latest(NamedTuple):
-    """Columns of the same length, a key in each row once; a null value says that the key was deleted."""
+    """Columns of the same length; each key occurs once. A null value means that the key was deleted."""
 
     keys: list[bytes]
     values: list[bytes | None]
@@ -24,8 +24,9 @@ class Latest(NamedTuple):
 def latest_by_key(
     data: ReadBuffer, start_offset: Offset, aborted: Iterable[Aborted] = (), kernels: bool = True
 ) -> Latest:
-    """Of the records from `start_offset` on; those without a key, and those of aborted transactions, do not count.
-    Without `kernels` record by record, for those who would have to wait for them to be compiled."""
+    """The last record of each key among those from `start_offset` on; records without a key and records of aborted
+    transactions are ignored. Without `kernels` it goes record by record, which avoids waiting for their
+    compilation."""
     view = memoryview(data)
     ranges = AbortedRanges(aborted)
     if ranges:

@@ -1,5 +1,5 @@
-"""Importing the modules with kernels when they are first needed, from whichever thread needs them, and having the
-kernels compiled before that. As a program (`python -m tidelog.records.loading`) it compiles them."""
+"""Imports the modules with kernels when a thread first needs them, and compiles the kernels ahead of that. Run as a
+program (`python -m tidelog.records.loading`), it compiles them."""
 
 import subprocess
 import sys
@@ -14,17 +14,18 @@ _compiling = threading.Lock()
 
 
 def load(name: str) -> ModuleType:
-    """A module of this package. Two threads that begin to import numba at the same time see it half made, which
-    neither gets over; so all threads of a program that need it come here. MissingExtra if it is not installed."""
+    """Import a module of this package, under a lock. If two threads import numba at the same time, each sees it
+    half-initialised and both imports fail for good; so every thread that needs it must use this function.
+    MissingExtra if it is not installed."""
     with _importing:
         return import_module(f"tidelog.records.{name}")
 
 
 def compile_ahead(given_up: threading.Event) -> bool:
-    """Have the kernels compiled that were not on this machine before. That takes ten seconds, in which this process
-    could hardly serve and would not stop; so another one does it, and leaves them in numba's cache. Not for the event
-    loop. False: `given_up` was set before it was done. True also if it failed: then they are compiled when they are
-    first used. MissingExtra if they are not installed."""
+    """Compile the kernels that are not in this machine's cache yet. That takes ten seconds, during which this process
+    could hardly serve requests and could not be stopped, so a child process does it and leaves the result in numba's
+    cache. Blocks: do not call it on the event loop. False: `given_up` was set before it was done. True also if it
+    failed: then the kernels are compiled when they are first used. MissingExtra if they are not installed."""
     modules = [load(name) for name in _MODULES]
     while not _compiling.acquire(timeout=_LOOK_SECONDS):
         if given_up.is_set():

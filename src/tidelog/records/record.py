@@ -1,11 +1,11 @@
-"""Single records: the slow path, for the command line, REST, and tests. Hot paths never come here.
+"""Single records: the slow path, for the command line, REST, and tests. Hot paths do not use it.
 
     length varint | attributes int8 | timestamp delta varlong | offset delta varint
     | key length varint, key | value length varint, value | header count varint
     | per header: key length varint, key (UTF-8), value length varint, value
 
-Varints are zig-zag, as protobuf's sint; a length of -1 is null. A batch being built is a `BatchBuilder`; a stored one
-is a `BatchView`.
+Varints are zig-zag, like protobuf's sint; a length of -1 is null. A batch being built is a `BatchBuilder`; a stored
+one is a `BatchView`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -26,7 +26,16 @@ from tidelog.model import (
     TimestampMs,
     TimestampType,
 )
-from tidelog.records.batch import COMPRESSION_MASK, CONTROL_BIT, HEADER_SIZE, TRANSACTIONAL_BIT, BatchView, assemble
+from tidelog.records.batch import (
+    COMPRESSION_MASK,
+    CONTROL_BIT,
+    HEADER_SIZE,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    BatchView,
+    ReadBuffer,
+    assemble,
+)
 from tidelog.records.compression import DEFAULT_LIMIT, Codec, compress, decompress
 
 Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
@@ -59,7 +68,7 @@ class ControlRecord(NamedTuple):
 
 
 class BatchBuilder:
-    """Gathers records and turns them into one batch. `size` is an upper bound of what `build` gives uncompressed."""
+    """Collects records and builds one batch of them. `size` is an upper bound of the uncompressed batch's size."""
 
     def __init__(
         self,
@@ -114,7 +123,7 @@ class BatchBuilder:
         self._count = count + 1
 
     def build(self) -> bytearray:
-        """The whole batch. It is the caller's to change: the log writes its place into it."""
+        """The whole batch. The caller owns the buffer; the log writes offsets into it."""
         if not self._count:
             raise InvalidRecord("a batch needs at least one record")
         producer_id, producer_epoch, base_sequence = self._producer
@@ -157,11 +166,11 @@ def build_batch(
     return builder.build()
 
 
-def recompressed(batch: BatchView, codec: Codec, level: int | None = None, limit: int = DEFAULT_LIMIT) -> bytearray:
-    """The same batch with its records compressed by another codec; they are not looked at."""
-    header = batch.header
+def recompressed(header: BatchHeader, records: ReadBuffer, codec: Codec, level: int | None = None) -> bytearray:
+    """The batch of this header with its decompressed `records` compressed by another codec. The records are not
+    decoded."""
     return assemble(
-        compress(codec, decompress(header.codec_id, batch.payload, limit), level),
+        compress(codec, records, level),
         attributes=header.attributes & ~COMPRESSION_MASK | codec,
         record_count=header.record_count,
         base_timestamp=header.base_timestamp,
@@ -206,12 +215,13 @@ def read_marker(batch: BatchView) -> ControlRecord:
 
 
 def decode(batch: BatchView, limit: int = DEFAULT_LIMIT) -> list[Record]:
-    """Every record of the batch. CorruptBatch if anything is cut off, out of bounds, left over or miscounted."""
+    """Every record of the batch. CorruptBatch if anything is cut off, out of bounds or left over, or if a count is
+    wrong."""
     header = batch.header
     data = bytes(decompress(header.codec_id, batch.payload, limit))
     size = len(data)
-    if header.record_count > size:  # each record takes several bytes: refuse before allocating for a false count
-        raise CorruptBatch(f"{header.record_count} records cannot stand in {size} bytes")
+    if header.record_count > size:  # each record takes several bytes: check before allocating for a false count
+        raise CorruptBatch(f"{size} bytes cannot hold {header.record_count} records")
     if header.next_offset > _INT64_MAX:
         raise CorruptBatch(f"the offsets from {header.base_offset} on do not fit in 64 bits")
     append_time = header.max_timestamp if header.timestamp_type else None
@@ -246,7 +256,7 @@ def decode(batch: BatchView, limit: int = DEFAULT_LIMIT) -> list[Record]:
     except UnicodeDecodeError as error:
         raise CorruptBatch(f"a header's key is not UTF-8: {error.reason}") from None
     if position != size:
-        raise CorruptBatch(f"{size - position} bytes are left over behind the last record")
+        raise CorruptBatch(f"{size - position} bytes are left over after the last record")
     return records
 
 
