@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tools.wiregen.schema import Definition, Field, Message, Struct, load_all
 
 DEFINITIONS = load_all()
@@ -25,7 +25,7 @@ class Case(NamedTuple):
 
     definition: Definition
     message: Message
-    codec: Codec[Any]
+    codec: MessageCodec[Any]
     version: int
 
     def __str__(self) -> str:

@@ -133,7 +133,7 @@ def test_an_overlong_zero_is_null_and_does_not_move_backwards() -> None:
 
 
 def _with_unknown_tags(encoded: bytes) -> bytes:
-    """Replaces the empty section of tagged fields at the end by two fields that nobody knows."""
+    """Replaces the empty section of tagged fields at the end by two unknown fields."""
     assert encoded[-1] == 0
     return encoded[:-1] + b"\x02" + b"\x63\x03abc" + b"\x80\x01\x80\x01" + bytes(128)
 
@@ -166,7 +166,7 @@ def test_unknown_tagged_fields_inside_the_elements_of_an_array_are_ignored() -> 
 def test_a_known_tagged_field_of_the_wrong_size_is_refused() -> None:
     encoded = fetch.REQUEST.encode(fetch.FetchRequest(cluster_id="c"), 12)
     assert encoded.endswith(b"\x01\x00\x02\x02c")
-    with pytest.raises(RemoteProtocolError, match="another size"):
+    with pytest.raises(RemoteProtocolError, match="does not match its value"):
         fetch.REQUEST.decode(encoded[:-3] + b"\x03\x02cc", 12)
     with pytest.raises(RemoteProtocolError, match="more than the message has"):
         fetch.REQUEST.decode(encoded[:-3] + b"\x7f\x02c", 12)

@@ -6,7 +6,7 @@
     readers       a struct at one version -> the code that reads it
     writers       a struct at one version -> the code that writes it
     modules       a definition -> its module; the table of APIs
-    import_facts  Kafka's JSON -> the compact form, when a newer Kafka comes out
+    import_facts  Kafka's JSON -> the compact form, for a newer release of Kafka
 
 `docs/formats/wire.md` describes the compact form.
 """

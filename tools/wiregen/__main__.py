@@ -1,4 +1,4 @@
-"""`python -m tools.wiregen`: writes the generated modules anew."""
+"""`python -m tools.wiregen`: deletes and writes all generated modules."""
 
 from tools.wiregen.modules import GENERATED, generate
 

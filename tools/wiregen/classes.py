@@ -18,7 +18,7 @@ _TYPE_DEFAULTS = {"bool": "False", "float64": "0.0", "uuid": "NO_UUID", "string"
 
 
 def is_optional(field: Field) -> bool:
-    """None is a value: the protocol's null, or a tagged struct that is not sent because it is at its default."""
+    """True if the field may be None: the protocol's null, or a tagged struct at its default, which is not sent."""
     return not field.nullable.empty or (field.tag is not None and field.is_struct and not field.is_array)
 
 
@@ -33,7 +33,7 @@ def python_type(field: Field, role: str) -> str:
 
 
 def default_value(field: Field) -> str:
-    """The default as an expression that makes a new value each time."""
+    """The default as an expression that creates a new value each time."""
     if field.default == "null":
         return "None"
     if field.is_array:
@@ -48,7 +48,7 @@ def default_value(field: Field) -> str:
 
 
 def not_default(field: Field, value: str) -> str:
-    """The condition that a value is not the default."""
+    """The condition, as Python code, that a value is not the default."""
     default = default_value(field)
     if default == "None":
         return f"{value} is not None"

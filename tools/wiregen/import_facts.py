@@ -1,9 +1,10 @@
 """Turns Kafka's message definitions (one JSON object per message) into our compact form.
 
-    python -m tools.wiregen.import_facts DIRECTORY_OF_JSON
+    python -m tools.wiregen.import_facts DIRECTORY_OF_JSON [NAME ...]
 
-Needed only when a newer Kafka adds messages, versions or fields; everything else starts from `messages/*.txt`.
-The JSON is not part of this repository.
+Needed only when a newer Kafka adds versions or fields, or when Tidelog begins to use another message; in that case
+give its name (`ShareFetch`). Other messages without a file in `messages/` are skipped, because nothing uses them. The
+JSON is not part of this repository.
 """
 
 import json
@@ -39,7 +40,7 @@ def struct_names(message: Json) -> list[str]:
 
 
 def default_text(field: Json) -> str:
-    """The default as written in our form, or nothing if it is the type's own."""
+    """The default as the compact form has it; empty if it is the default of the type."""
     if "default" not in field:
         return ""
     kind, text = field["type"], str(field["default"]).lower()
@@ -68,7 +69,9 @@ def field_lines(fields: list[Json], valid: Versions, rename: dict[str, str], dep
             qualifiers.append("nullable " + nullable.text(valid))
         if "tag" in field:
             if Versions.parse(field["taggedVersions"]).clip(valid) != versions:
-                raise ValueError(f"{field['name']} is tagged in some versions only: the form has no word for it")
+                raise ValueError(
+                    f"{field['name']} is tagged in some versions only: the compact form cannot express that"
+                )
             qualifiers.append(f"tag {field['tag']}")
         if field.get("ignorable"):
             qualifiers.append("ignorable")
@@ -101,7 +104,7 @@ def api_text(request: Json, response: Json) -> str:
         raise ValueError(f"{request['name']} and its response differ in their versions")
     name = request["name"].removesuffix("Request")
     valid = Versions.parse(request["validVersions"])
-    # One module holds both directions, so a name used in both is told apart.
+    # One module holds request and response, so a name that is used in both gets a prefix.
     shared = set(struct_names(request)) & set(struct_names(response))
     lines = opening(f"api {request['apiKey']} {name}", request)
     structs: list[str] = []
@@ -119,7 +122,7 @@ def data_text(message: Json) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(directory: str) -> None:
+def main(directory: str, *added: str) -> None:
     facts = [json.loads(path.read_text()) for path in sorted(Path(directory).glob("*.json"))]
     responses = {message["apiKey"]: message for message in facts if message["type"] == "response"}
     for message in facts:
@@ -128,12 +131,14 @@ def main(directory: str) -> None:
         elif message["type"] == "data":
             name, text = message["name"], data_text(message)
         else:
-            continue  # responses come with their requests; the two headers are written by hand in `wire.envelope`
+            continue  # responses are handled with their requests; the headers are written by hand in `wire.envelope`
         path = MESSAGES / f"{snake(name)}.txt"
+        if not path.exists() and name not in added:
+            continue
         if path.exists() and "\nhot\n" in path.read_text():  # our choice, not one of Kafka's facts
             text = text.replace("\n\n", "\nhot\n\n", 1)
         path.write_text(text)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])

@@ -1,4 +1,4 @@
-"""A definition as a module, and the table of APIs."""
+"""Makes a module from a definition, and the table of APIs."""
 
 import re
 import subprocess
@@ -13,13 +13,13 @@ from tools.wiregen.writers import CallingWriter, InPlaceWriter
 
 GENERATED = Path(__file__).parents[2] / "src" / "tidelog" / "wire" / "generated"
 
-# Where the names come from that a module may use.
+# The names that a generated module may import.
 _IMPORTS = {
-    "tidelog.wire.codec": ("Codec",),
+    "tidelog.wire.codec": ("MessageCodec",),
     "tidelog.wire.primitives": ("EMPTY", "NO_UUID", "Buffer", "Inserts", "Records", "Struct", "new"),
     "tidelog.wire.reading": (
         "long_size", "long_string_size", "null_refused", "nullable_struct", "skip_tagged_fields", "some_numbers",
-        "tagged_field", "too_many", "uvarint", "wrong_tagged_size",
+        "spend", "tag_count", "tagged_field", "too_many", "wrong_tagged_size",
         *(nullable + compact + kind
           for nullable in ("", "nullable_") for compact in ("", "compact_")
           for kind in ("array", "data", "numbers", "string")),
@@ -54,13 +54,13 @@ class FunctionTable:
 
 
 class MessageFunctions:
-    """The readers and writers of one message, those of its shared structs included."""
+    """The readers and writers of one message and its structs."""
 
     def __init__(self, definition: Definition, message: Message, formats: Formats) -> None:
         self.definition = definition
         self.message = message
         self.role = "" if message.role == "data" else f"_{message.role}"
-        # Inner structs come first: a function's name is needed by those that call it.
+        # Inner structs come first: callers need the names of their functions.
         structs = [definition.structs[name] for name in definition.structs_of(message)] + [message.top]
         self.readers = {struct.name: FunctionTable(f"_read{self._part(struct)}") for struct in structs}
         self.writers = {struct.name: FunctionTable(f"_write{self._part(struct)}") for struct in structs}
@@ -110,12 +110,12 @@ class MessageFunctions:
         reads = [f"        {self.readers[top].name(version)}," for version in versions]
         writes = [f"        {self.writers[top].name(version)}," for version in versions]
         views = carries_bytes(self.definition, self.message)
-        opening = f'{constant}: Codec[{top}] = Codec(\n    "{top}",\n    {versions.low},'
+        opening = f'{constant}: MessageCodec[{top}] = MessageCodec(\n    "{top}",\n    {versions.low},'
         return [opening, "    (", *reads, "    ),", "    (", *writes, "    ),", f"    holds_views={views},", ")", ""]
 
 
 def module_text(file_name: str, definition: Definition) -> str:
-    """The module, not yet in the formatter's shape."""
+    """The source of the module, not formatted yet."""
     formats = Formats()
     body: list[str] = []
     for message in definition.messages:
@@ -176,7 +176,7 @@ def table_text(definitions: dict[str, Definition]) -> str:
 
 
 def generate(directory: Path) -> None:
-    """Writes every generated file into the directory, in the formatter's shape."""
+    """Writes every generated file into the directory, and formats it."""
     definitions = load_all()
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "__init__.py").write_text('"""One module per API; made by tools/wiregen, never edited."""\n')

@@ -1,8 +1,8 @@
 """The code that reads a struct at one version, in one of two styles.
 
-`CallingReader`, the common style, calls a function of `tidelog.wire.reading` for whatever is not of fixed width, and
-a generated function for each struct: small code. `InPlaceReader` is for the hot APIs: straight-line code without
-calls, in which the length or count that follows a run of fixed-width fields comes out of the same `unpack_from`.
+`CallingReader`, the common style, makes small code: it calls a function of `tidelog.wire.reading` for each field of
+variable width, and a generated function for each struct. `InPlaceReader` is for the hot APIs: straight-line code
+without calls, which reads a run of fixed-width fields and the length or count after it with one `unpack_from`.
 """
 
 from abc import ABC, abstractmethod
@@ -16,7 +16,7 @@ NUMBER_ARRAYS = ("int8", "int16", "int32", "int64")
 
 
 def carries_bytes(definition: Definition, message: Message) -> bool:
-    """Whether values of the message are views of the buffer; otherwise a copy in `bytes` is faster to read."""
+    """Whether values of the message are views of the buffer. If not, reading from a copy in `bytes` is faster."""
     structs = [message.top, *(definition.structs[name] for name in definition.structs_of(message))]
     return any(field.type in ("bytes", "records") for struct in structs for field in struct.fields)
 
@@ -87,7 +87,7 @@ class ReaderBuilder(ABC):
         with source.block("if buf[pos] == 0:"):
             source.add("pos += 1")
         with source.block("else:"):
-            source.add(f"{tags}, pos = uvarint(buf, pos)")
+            source.add(f"{tags}, pos = tag_count(buf, pos)")
             with source.block(f"for _ in range({tags}):"):
                 source.add(f"tag, pos, {stop} = tagged_field(buf, pos)")
                 for number, field in enumerate(known):
@@ -127,12 +127,25 @@ class ReaderBuilder(ABC):
     @abstractmethod
     def inner_struct(self, field: Field, target: str, nullable: bool) -> None: ...
 
-    # --- the fewest bytes a value can take, against which claimed counts are checked ---
+    # --- the least number of bytes of a value; claimed counts are checked against it ---
 
     def smallest_element(self, field: Field) -> int:
         if field.is_struct:
             return self._smallest_struct(self.definition.structs[field.type])
         return self._smallest_plain(field)
+
+    # --- the least cost of an element: itself, and one for each array in it, as arrays of one do not `spend` ---
+
+    def cost(self, field: Field) -> int:
+        """0 in responses: they have no budget, since we requested them."""
+        return 0 if self.message.role == "response" else self._cost(field)
+
+    def _cost(self, field: Field) -> int:
+        if not field.is_struct:
+            return 1
+        present = [inner for inner in self.definition.structs[field.type].fields if self.version in inner.versions]
+        inside = sum(self._cost(inner) for inner in present if inner.is_array or inner.is_struct)
+        return inside + (1 if field.is_array else 0)
 
     def _smallest_struct(self, struct: Struct) -> int:
         present = [field for field in struct.fields if self.version in field.versions and field.tag is None]
@@ -176,7 +189,10 @@ class CallingReader(ReaderBuilder):
             element = "compact_string" if self.flexible else "string"
         else:
             element = self.function_of(field.type, self.version)
-        self.call(target, nullable, "array", element, str(self.smallest_element(field)))
+        cost = self.cost(field)
+        self.call(
+            target, nullable, "array", element, str(self.smallest_element(field)), *([str(cost)] if cost else [])
+        )
 
     def inner_struct(self, field: Field, target: str, nullable: bool) -> None:
         self.flush()
@@ -205,7 +221,7 @@ class InPlaceReader(ReaderBuilder):
         self.source.add("pos = end")
 
     def sized(self, target: str, nullable: bool, code: str, long_form: str, then: Callable[[], None]) -> None:
-        """Something behind a length or a count, which then is in `n`: plus one if the version is flexible."""
+        """A value after a length or a count, which is read into `n` (plus one if the version is flexible)."""
         source = self.source
         self.take("B" if self.flexible else code, "n")
         self.flush()
@@ -238,6 +254,11 @@ class InPlaceReader(ReaderBuilder):
         claimed = count if smallest == 1 else f"({count}) * {smallest}" if self.flexible else f"n * {smallest}"
         with source.block(f"if {claimed} > size - pos:"):
             source.add(f"raise too_many({count})")
+        cost = self.cost(field)
+        if cost:
+            with source.block("if n > 2:" if self.flexible else "if n > 1:"):
+                each = "" if cost == 1 else f" * {cost}"
+                source.add(f"spend(({count}){each})" if self.flexible and each else f"spend({count}{each})")
         variable = source.unique(field.name)
         source.add(f"{variable}: list[{'str' if field.type == 'string' else field.type}] = []")
         if field.is_struct and self.is_fixed(self.definition.structs[field.type]):
@@ -258,12 +279,12 @@ class InPlaceReader(ReaderBuilder):
         source.add(f"{target} = {variable}")
 
     def is_fixed(self, struct: Struct) -> bool:
-        """Whether each of the struct's elements has the same size, if it has no tagged fields."""
+        """Whether all elements of this struct have the same size if they have no tagged fields."""
         present = [field for field in struct.fields if self.version in field.versions and field.tag is None]
         return all(field.type in CODES and not field.is_array for field in present)
 
     def fixed_elements(self, struct: Struct, variable: str, width: int) -> None:
-        """Elements of fixed width come out of one `iter_unpack`, provided that none has tagged fields."""
+        """Elements of fixed width are read with one `iter_unpack`, provided that none has tagged fields."""
         source, element = self.source, self.source.unique(snake(struct.name))
         source.add(f"end = pos + {'(n - 1)' if self.flexible else 'n'} * {width}")
         if not self.flexible:

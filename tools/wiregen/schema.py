@@ -1,6 +1,6 @@
-"""The compact form of the message facts (`messages/*.txt`), and its parser.
+"""The compact form of message definitions (`messages/*.txt`), and its parser.
 
-One file per API, or per data format that travels inside another message. `docs/formats/wire.md` describes the form:
+One file per API, or per data format inside other messages. `docs/formats/wire.md` describes the form:
 
     api 0 Produce
     versions 3-13
@@ -81,7 +81,7 @@ class Field:
     nullable: Versions
     tag: int | None
     ignorable: bool
-    default: str  # as written, "" when the type's own
+    default: str  # as written; "" for the default of the type
 
     @property
     def is_struct(self) -> bool:
@@ -106,7 +106,7 @@ class Message:
 
 @dataclass
 class Definition:
-    """One file."""
+    """The definition in one file."""
 
     name: str
     api_key: int | None
@@ -117,7 +117,7 @@ class Definition:
     structs: dict[str, Struct]  # every struct by name, the messages' top structs included, in order of the file
 
     def structs_of(self, message: Message) -> list[str]:
-        """The names of the structs in a message, a struct after those that it contains."""
+        """The names of the structs in a message, each after the structs that it contains."""
         order: list[str] = []
 
         def walk(struct: Struct) -> None:
@@ -139,7 +139,7 @@ class Definition:
         return [version for version in self.versions if holds(message.top, version)]
 
     def structs_with_functions(self, message: Message) -> list[str]:
-        """Those of them that are read and written by a function of their own, in the same order."""
+        """Those of `structs_of` that have their own functions to read and write them, in the same order."""
         if not self.is_hot:
             return self.structs_of(message)
         structs = [message.top, *(self.structs[name] for name in self.structs_of(message))]
@@ -155,7 +155,7 @@ def _parse_field(line: str, valid: Versions) -> Field:
     if match is None:
         raise BadSchema(f"not a field: {line!r}")
     if keyword.iskeyword(match["name"]):
-        raise BadSchema(f"{match['name']} cannot be an attribute's name")
+        raise BadSchema(f"{match['name']} is a keyword of Python and cannot name a field")
     parsed = Field(match["name"], match["type"], bool(match["array"]), valid, Versions.parse("none"), None, False, "")
     nullable = None
     for qualifier in filter(None, match["rest"].split(", ")):
@@ -208,7 +208,7 @@ def parse(text: str) -> Definition:
         if depth > len(open_structs):
             opener = open_structs[-1].fields[-1]
             if depth != len(open_structs) + 1 or not opener.is_struct:
-                raise BadSchema(f"{name}: nothing that has fields stands above {line.strip()!r}")
+                raise BadSchema(f"{name}: no struct above {line.strip()!r} could contain it")
             open_structs.append(open_struct(opener.type))
         del open_structs[depth:]
         bounds = versions if depth == 1 else open_structs[-2].fields[-1].versions
@@ -221,5 +221,5 @@ def parse(text: str) -> Definition:
 
 
 def load_all() -> dict[str, Definition]:
-    """Every definition by the name of its file, which is also its module's name."""
+    """Every definition by the name of its file, which is also the name of its module."""
     return {path.stem: parse(path.read_text()) for path in sorted(MESSAGES.glob("*.txt"))}

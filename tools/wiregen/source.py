@@ -1,4 +1,4 @@
-"""Lines of Python being written."""
+"""Builds the source code of generated functions."""
 
 import re
 from collections.abc import Iterator
@@ -38,7 +38,7 @@ class Formats:
         return "_" + "".join(letters.get(code, code) for code in codes)
 
     def constants(self, text: str) -> list[str]:
-        """Those that the text mentions."""
+        """The constants that the text mentions."""
         mentioned = set(re.findall(r"\w+", text))
         used = [codes for codes in self.used if self._name(codes) in mentioned]
         ordered = sorted(used, key=lambda codes: (len(codes), codes))
@@ -47,7 +47,7 @@ class Formats:
 
 @dataclass
 class Source:
-    """The body of one function. Fixed-width fields gather in a run until something of another width comes."""
+    """The body of one function. Fixed-width fields are collected in `run` up to the next field of variable width."""
 
     formats: Formats
     depth: int = 1
@@ -66,7 +66,7 @@ class Source:
         self.depth -= 1
 
     def unique(self, name: str) -> str:
-        """A local name that the function does not have yet."""
+        """A local name that is not used in the function yet."""
         candidate, number = name, 1
         while candidate in self.names:
             number += 1

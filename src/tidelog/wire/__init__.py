@@ -6,8 +6,8 @@
     error_codes      Kafka's error codes
     codec            one message at one version <-> bytes
     embedded         data formats that travel inside `bytes` fields, with their version in front
-    protocol_errors  whose fault it is
-    primitives, reading, writing    what the generated modules are made of
+    protocol_errors  errors of the protocol, the peer's and ours
+    primitives, reading, writing    the base of the generated modules
     generated        one module per API; made by `tools/wiregen`, never edited
 
 `docs/formats/wire.md` has the rules.

@@ -1,14 +1,13 @@
-"""The table of APIs: key, name, versions, and the codecs, which are imported when they are first needed.
+"""The table of APIs: key, name, versions, and the codecs, which are imported on first use.
 
-Importing every module at start would cost more than everything else that a broker does before its first request.
+Importing all of them at start would take longer than everything else that a broker does before its first request.
 """
 
 from importlib import import_module
 from typing import Any
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.generated.table import ROWS
-from tidelog.wire.protocol_errors import UnsupportedApi
 
 _API_VERSIONS = 18
 
@@ -27,8 +26,8 @@ class Api:
         "response",
     )
 
-    request: Codec[Any]
-    response: Codec[Any]
+    request: MessageCodec[Any]
+    response: MessageCodec[Any]
 
     def __init__(
         self, key: int, name: str, module: str, min_version: int, max_version: int, first_flexible: int | None
@@ -40,8 +39,8 @@ class Api:
         self.max_version = max_version
         self.first_flexible_version = first_flexible
 
-    def __getattr__(self, attribute: str) -> Codec[Any]:
-        """Called for `request` and `response` only as long as their slots are empty."""
+    def __getattr__(self, attribute: str) -> MessageCodec[Any]:
+        """Python calls this for `request` and `response` only while their slots are empty."""
         if attribute not in ("request", "response"):
             raise AttributeError(attribute)
         module = import_module(self.module)
@@ -58,21 +57,22 @@ class Api:
     def is_flexible(self, version: int) -> bool:
         return self.first_flexible_version is not None and version >= self.first_flexible_version
 
-    def request_header_version(self, version: int) -> int:
-        return 2 if self.is_flexible(version) else 1
-
     def response_header_version(self, version: int) -> int:
-        """An ApiVersions response keeps the first header, so that a client can read it whatever it knows of us."""
+        """An ApiVersions response always has header v0, so that every client can read it."""
         return 1 if self.is_flexible(version) and self.key != _API_VERSIONS else 0
 
 
 APIS: dict[int, Api] = {row[0]: Api(*row) for row in ROWS}
 BY_NAME: dict[str, Api] = {api.name: api for api in APIS.values()}
 
-
-def api_of(key: int) -> Api:
-    """The API of a key that a peer sent."""
-    api = APIS.get(key)
-    if api is None:
-        raise UnsupportedApi(key)
-    return api
+UNUSED: dict[int, str] = {
+    71: "GetTelemetrySubscriptions",
+    72: "PushTelemetry",
+    76: "ShareGroupHeartbeat",
+    78: "ShareFetch",
+    79: "ShareAcknowledge",
+    88: "StreamsGroupHeartbeat",
+    91: "AlterShareGroupOffsets",
+    92: "DeleteShareGroupOffsets",
+}
+"""APIs of Kafka's clients that no part of Tidelog uses: they have no codecs, only names for error messages."""

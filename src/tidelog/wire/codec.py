@@ -5,7 +5,7 @@ from struct import error as StructError  # noqa: N812
 from typing import Any, Generic, TypeAlias, TypeVar
 
 from tidelog.wire.primitives import Buffer, Inserts, Records, Struct
-from tidelog.wire.protocol_errors import LocalProtocolError, RemoteProtocolError, UnsupportedVersion
+from tidelog.wire.protocol_errors import LocalProtocolError, RemoteProtocolError, TooManyEntries, UnsupportedVersion
 
 M = TypeVar("M", bound=Struct)
 
@@ -16,7 +16,7 @@ Writer: TypeAlias = Callable[[bytearray, M, Inserts], None]
 _CUT_SHORT = "cut short"
 
 
-class Codec(Generic[M]):
+class MessageCodec(Generic[M]):
     """The readers and writers of one message, one of each per version from the lowest on."""
 
     __slots__ = ("holds_views", "max_version", "min_version", "name", "readers", "writers")
@@ -35,17 +35,17 @@ class Codec(Generic[M]):
         self.max_version = min_version + len(readers) - 1
         self.readers = readers
         self.writers = writers
-        self.holds_views = holds_views  # decoded values are views of the buffer, which they keep alive
+        self.holds_views = holds_views  # decoded values are views of the buffer and keep it alive
 
     def decode(self, buf: Buffer, version: int, pos: int = 0) -> M:
-        """The message that reaches from `pos` to the end of the buffer, no byte more and no byte less."""
+        """The message from `pos` to the end of the buffer, which must hold nothing else."""
         message, end = self._read(buf, version, pos)
         if end != len(buf):
             raise self._refusal(version, f"{len(buf) - end} bytes too many" if end < len(buf) else _CUT_SHORT)
         return message
 
     def decode_prefix(self, buf: Buffer, version: int, pos: int = 0) -> tuple[M, int]:
-        """A message and the position after it, where something else may follow."""
+        """The message and the position after it; other bytes may follow."""
         message, end = self._read(buf, version, pos)
         if end > len(buf):
             raise self._refusal(version, _CUT_SHORT)
@@ -64,6 +64,8 @@ class Codec(Generic[M]):
             raise self._refusal(version, _CUT_SHORT) from None
         except UnicodeDecodeError as error:
             raise self._refusal(version, f"a string is not UTF-8: {error.reason}") from None
+        except TooManyEntries:
+            raise
         except RemoteProtocolError as error:
             raise self._refusal(version, str(error)) from None
 
@@ -71,7 +73,7 @@ class Codec(Generic[M]):
         return RemoteProtocolError(f"{self.name} v{version}: {fault}")
 
     def encode_into(self, out: bytearray, message: M, version: int) -> Inserts:
-        """Appends the message, without its records: these are returned with the positions they belong at."""
+        """Append the message without its records; these are returned, each with its position in the output."""
         if not self.min_version <= version <= self.max_version:
             raise LocalProtocolError(f"{self.name} v{version} does not exist")
         inserts: Inserts = []
@@ -82,13 +84,13 @@ class Codec(Generic[M]):
         return inserts
 
     def encode(self, message: M, version: int) -> bytes:
-        """The message in one piece, records included: for embedded data and for tests, not for the hot path."""
+        """The message in one piece, with its records. For embedded data and tests; the hot path does not copy."""
         out = bytearray()
         return b"".join(joinable(chunk) for chunk in interleave(out, self.encode_into(out, message, version)))
 
 
 def interleave(out: bytearray, inserts: Inserts) -> list[Records]:
-    """The output cut at the inserts, with these between: nothing is copied."""
+    """The output cut at the positions of the inserts, with the inserts in between; nothing is copied."""
     if not inserts:
         return [out]
     chunks: list[Records] = []
@@ -106,4 +108,4 @@ def interleave(out: bytearray, inserts: Inserts) -> list[Records]:
 def joinable(chunk: Records) -> Buffer:
     if isinstance(chunk, bytes | bytearray | memoryview):
         return chunk
-    raise LocalProtocolError(f"{type(chunk).__name__} is not in memory")
+    raise LocalProtocolError(f"a {type(chunk).__name__} cannot be copied: it is not in memory")

@@ -1,12 +1,13 @@
-"""Data formats that travel inside `bytes` fields of other messages, with their version as an int16 in front.
+"""Data formats inside `bytes` fields of other messages; they begin with their version as an int16.
 
-The group protocols of consumers are such: a broker passes them on unread, but admin tools and our client read them.
+The metadata of consumer groups is of this kind: a broker passes it on without decoding it, but admin tools and our
+client decode it.
 """
 
 from struct import Struct as Layout
 from typing import TypeVar
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import Buffer, Struct
 from tidelog.wire.protocol_errors import RemoteProtocolError, UnsupportedVersion
 
@@ -15,17 +16,18 @@ M = TypeVar("M", bound=Struct)
 _VERSION = Layout(">h")
 
 
-def encode_embedded(codec: Codec[M], message: M, version: int) -> bytes:
+def encode_embedded(codec: MessageCodec[M], message: M, version: int) -> bytes:
     return _VERSION.pack(version) + codec.encode(message, version)
 
 
-def decode_embedded(codec: Codec[M], data: Buffer) -> M:
-    """The message, at the version it names.
+def decode_embedded(codec: MessageCodec[M], data: Buffer) -> M:
+    """The message, decoded at the version with which the data begins.
 
-    A version newer than ours is read as our newest, and what follows is passed over: newer versions only append.
+    A version that is newer than ours is decoded as our newest, and the remaining bytes are ignored: newer versions
+    only append fields.
     """
     if len(data) < _VERSION.size:
-        raise RemoteProtocolError(f"{codec.name}: no version")
+        raise RemoteProtocolError(f"{codec.name}: too short to have a version")
     version = _VERSION.unpack_from(data, 0)[0]
     if version < codec.min_version:
         raise UnsupportedVersion(codec.name, version, codec.min_version, codec.max_version)

@@ -1,6 +1,6 @@
 """Kafka's error codes.
 
-Plain integers, as they stand in the messages: an enum of this size would cost more to import than a whole API.
+Plain integers, as in the messages: importing an enum of this size would take longer than importing a whole API.
 """
 
 
@@ -142,7 +142,7 @@ class ErrorCode:
     SHARE_SESSION_LIMIT_REACHED = 133
 
 
-# A client may send the same request again, at once or after looking up metadata or the coordinator anew.
+# A client may retry the request, at once or after it has refreshed its metadata or found the coordinator again.
 RETRIABLE: frozenset[int] = frozenset(
     {
         ErrorCode.CORRUPT_MESSAGE,
@@ -184,5 +184,5 @@ NAMES: dict[int, str] = {code: name for name, code in vars(ErrorCode).items() if
 
 
 def name_of(code: int) -> str:
-    """The name of a code, also of one that is newer than this table."""
+    """The name of a code; ERROR_n for a code that is newer than this table."""
     return NAMES.get(code, f"ERROR_{code}")

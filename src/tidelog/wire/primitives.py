@@ -9,9 +9,9 @@ Buffer: TypeAlias = bytes | bytearray | memoryview
 
 
 class RecordSource:
-    """Records of a response that are not one buffer in memory: a range of a file, a run of cached batches.
+    """Records of a response that are not one buffer in memory: a range of a file, or several cached batches.
 
-    The encoder asks for the size only, and hands the object itself over in the list of chunks.
+    The encoder needs its size only; the object itself becomes one of the chunks.
     """
 
     __slots__ = ()
@@ -21,17 +21,17 @@ class RecordSource:
 
 
 Records: TypeAlias = bytes | bytearray | memoryview | RecordSource
-Inserts: TypeAlias = list[tuple[int, Records]]  # records, and the position in the output that they come at
+Inserts: TypeAlias = list[tuple[int, Records]]  # records, each with its position in the output
 
 NO_UUID = bytes(16)
 EMPTY: list[Any] = []  # stands for "a new list" in the signatures of the generated classes; never changed
 MAX_STRING_SIZE = 0x7FFF
 
-new: Callable[[type[T]], T] = object.__new__  # an object without a call of its __init__
+new: Callable[[type[T]], T] = object.__new__  # makes an object without calling its __init__
 
 
 class Struct:
-    """The base of all messages and of the structs in them. Fields are the slots, in the order of the protocol."""
+    """The base class of all messages and their structs. The slots are the fields, in the order of the protocol."""
 
     __slots__: tuple[str, ...] = ()
 

@@ -1,15 +1,16 @@
-"""Whose fault it is that a message does not fit the protocol.
+"""Errors of the protocol, by fault: the peer's or ours.
 
     TidelogError
     └── ProtocolError
-        ├── RemoteProtocolError      the peer's: what it sent is not a message of the protocol
-        │   ├── UnsupportedApi       an API key that is not in the table
+        ├── RemoteProtocolError      the peer's fault: its bytes are not a message of the protocol
+        │   ├── UnsupportedApi       an API key that is not in the table, or an API that is not offered
         │   ├── UnsupportedVersion   a version of a known API that is not in its range
-        │   └── FrameTooLarge        a frame over the limit, or of no length at all
-        └── LocalProtocolError       ours: the version cannot carry this value, or the value is of the wrong type
+        │   ├── FrameTooLarge        the length of a frame is over the limit, zero or negative
+        │   └── TooManyEntries       all lists of a request together have more entries than the limit
+        └── LocalProtocolError       our fault: the version cannot carry a value, or a value has the wrong type
 
-Frames are cut before they are decoded, so after a fault in one the position of the next is known; except after a
-`FrameTooLarge` of `framing`, which leaves nothing to do but to close the connection.
+Frames are cut before they are decoded, so after an error in one frame the position of the next is known. The
+exception is a `FrameTooLarge` raised by `framing`: close the connection.
 """
 
 from tidelog.errors import TidelogError
@@ -30,8 +31,8 @@ class LocalProtocolError(ProtocolError):
 class UnsupportedApi(RemoteProtocolError):
     kafka_code = 35
 
-    def __init__(self, api_key: int) -> None:
-        super().__init__(f"API key {api_key} is not known")
+    def __init__(self, api_key: int, name: str | None = None) -> None:
+        super().__init__(f"unknown API key {api_key}" if name is None else f"{name} is not offered")
         self.api_key = api_key
 
 
@@ -44,4 +45,8 @@ class UnsupportedVersion(RemoteProtocolError):
 
 
 class FrameTooLarge(RemoteProtocolError):
+    kafka_code = 42
+
+
+class TooManyEntries(RemoteProtocolError):
     kafka_code = 42

@@ -1,6 +1,6 @@
-"""What the generated writers call: each appends to the output.
+"""Functions for the generated writers: each appends to the output.
 
-`codec` turns the `struct.error`, `AttributeError`, ... that a value of the wrong type or range meets here into
+A value of the wrong type or range raises `struct.error`, `AttributeError` or the like here; `codec` turns these into
 `LocalProtocolError`.
 """
 
@@ -16,13 +16,13 @@ WriteElement: TypeAlias = Callable[[bytearray, T, Inserts], None]
 
 _INT16 = Struct(">h")
 _INT32 = Struct(">i")
-_FEW = 9  # most arrays of numbers are lists of replicas
+_FEW = 9  # most arrays of numbers are short: lists of replicas
 _PACK_FEW = {code: [Struct(f">{n}{code}").pack for n in range(_FEW)] for code in "bhiq"}
 
 
 class Unchanging(list[T]):
-    """A list of structs that is sent again and again and never changes: what it is in bytes is kept. Not for structs
-    that hold records."""
+    """A list of structs that is sent often and never changes: its encoded form is cached. Not for structs that hold
+    records."""
 
     __slots__ = ("_written",)
 
@@ -42,8 +42,41 @@ class Unchanging(list[T]):
         return written
 
 
+class InPieces(Unchanging[T]):
+    """A list of structs that is encoded while it grows; only the bytes of encoded structs are kept. Encode its
+    message after each `add`, only to encode the new structs, and once more when `is_whole` is set."""
+
+    __slots__ = ("_bytes", "_count", "is_whole")
+
+    def __init__(self) -> None:
+        super().__init__(())
+        self._bytes = bytearray()
+        self._count = 0
+        self.is_whole = False
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self._bytes)
+
+    def add(self, values: Iterable[T]) -> None:
+        before = list.__len__(self)
+        self.extend(values)
+        self._count += list.__len__(self) - before
+
+    def written(self, write: WriteElement[T]) -> bytearray:
+        inserts: Inserts = []
+        for value in self:
+            write(self._bytes, value, inserts)
+        assert not inserts, "records are not written in pieces"
+        self.clear()
+        return self._bytes if self.is_whole else bytearray()
+
+
 def absent(field: str) -> LocalProtocolError:
-    return LocalProtocolError(f"{field} does not exist in this version, and is not at its default")
+    return LocalProtocolError(f"{field} does not exist in this version and is not at its default")
 
 
 def null_in_this_version(field: str) -> LocalProtocolError:
@@ -51,7 +84,7 @@ def null_in_this_version(field: str) -> LocalProtocolError:
 
 
 def wrong_uuid(field: str) -> LocalProtocolError:
-    return LocalProtocolError(f"{field} is not of 16 bytes")
+    return LocalProtocolError(f"{field} does not have 16 bytes")
 
 
 # --- variable lengths -----------------------------------------------------------------------------------------------
@@ -66,7 +99,9 @@ def put_uvarint(out: bytearray, value: int) -> None:
 
 def put_long_string_size(out: bytearray, size_plus_one: int) -> None:
     if size_plus_one > MAX_STRING_SIZE + 1:
-        raise LocalProtocolError(f"a string of {size_plus_one - 1} bytes is over the protocol's {MAX_STRING_SIZE}")
+        raise LocalProtocolError(
+            f"a string of {size_plus_one - 1} bytes is over the protocol's limit of {MAX_STRING_SIZE}"
+        )
     put_uvarint(out, size_plus_one)
 
 
@@ -139,7 +174,7 @@ def put_nullable_array(out: bytearray, values: list[T] | None, write: WriteEleme
 
 def put_array(out: bytearray, values: list[T], write: WriteElement[T], inserts: Inserts) -> None:
     out += _INT32.pack(len(values))
-    if type(values) is Unchanging:
+    if isinstance(values, Unchanging):
         out += values.written(write)
         return
     for value in values:
@@ -157,7 +192,7 @@ def put_nullable_compact_array(
 
 def put_compact_array(out: bytearray, values: list[T], write: WriteElement[T], inserts: Inserts) -> None:
     put_uvarint(out, len(values) + 1)
-    if type(values) is Unchanging:
+    if isinstance(values, Unchanging):
         out += values.written(write)
         return
     for value in values:

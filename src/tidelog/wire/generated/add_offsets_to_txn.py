@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import Inserts, Struct, new
 from tidelog.wire.reading import compact_string, skip_tagged_fields, string
 from tidelog.wire.writing import put_compact_string, put_string
@@ -107,7 +107,7 @@ def _write_response_v3_to_v4(out: bytearray, message: AddOffsetsToTxnResponse, _
     out += _ihx.pack(message.throttle_time_ms, message.error_code)
 
 
-REQUEST: Codec[AddOffsetsToTxnRequest] = Codec(
+REQUEST: MessageCodec[AddOffsetsToTxnRequest] = MessageCodec(
     "AddOffsetsToTxnRequest",
     0,
     (
@@ -127,7 +127,7 @@ REQUEST: Codec[AddOffsetsToTxnRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[AddOffsetsToTxnResponse] = Codec(
+RESPONSE: MessageCodec[AddOffsetsToTxnResponse] = MessageCodec(
     "AddOffsetsToTxnResponse",
     0,
     (

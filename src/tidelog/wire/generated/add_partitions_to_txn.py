@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -192,7 +192,7 @@ def _read_request_add_partitions_to_txn_transaction_v4_to_v5(
     ) = _qht.unpack_from(buf, pos)
     pos += 11
     add_partitions_to_txn_transaction.topics, pos = compact_array(
-        buf, pos, _read_request_add_partitions_to_txn_topic_v3_to_v5, 3
+        buf, pos, _read_request_add_partitions_to_txn_topic_v3_to_v5, 3, 2
     )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return add_partitions_to_txn_transaction, pos
@@ -204,7 +204,7 @@ def _read_request_v0_to_v2(buf: bytes, pos: int) -> tuple[AddPartitionsToTxnRequ
     message.v3_and_below_transactional_id, pos = string(buf, pos)
     message.v3_and_below_producer_id, message.v3_and_below_producer_epoch = _qh.unpack_from(buf, pos)
     pos += 10
-    message.v3_and_below_topics, pos = array(buf, pos, _read_request_add_partitions_to_txn_topic_v0_to_v2, 6)
+    message.v3_and_below_topics, pos = array(buf, pos, _read_request_add_partitions_to_txn_topic_v0_to_v2, 6, 2)
     return message, pos
 
 
@@ -214,7 +214,9 @@ def _read_request_v3(buf: bytes, pos: int) -> tuple[AddPartitionsToTxnRequest, i
     message.v3_and_below_transactional_id, pos = compact_string(buf, pos)
     message.v3_and_below_producer_id, message.v3_and_below_producer_epoch = _qh.unpack_from(buf, pos)
     pos += 10
-    message.v3_and_below_topics, pos = compact_array(buf, pos, _read_request_add_partitions_to_txn_topic_v3_to_v5, 3)
+    message.v3_and_below_topics, pos = compact_array(
+        buf, pos, _read_request_add_partitions_to_txn_topic_v3_to_v5, 3, 2
+    )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -225,7 +227,9 @@ def _read_request_v4_to_v5(buf: bytes, pos: int) -> tuple[AddPartitionsToTxnRequ
     message.v3_and_below_producer_id = 0
     message.v3_and_below_producer_epoch = 0
     message.v3_and_below_topics = []
-    message.transactions, pos = compact_array(buf, pos, _read_request_add_partitions_to_txn_transaction_v4_to_v5, 14)
+    message.transactions, pos = compact_array(
+        buf, pos, _read_request_add_partitions_to_txn_transaction_v4_to_v5, 14, 3
+    )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -478,7 +482,7 @@ def _write_response_v4_to_v5(out: bytearray, message: AddPartitionsToTxnResponse
     out.append(0)
 
 
-REQUEST: Codec[AddPartitionsToTxnRequest] = Codec(
+REQUEST: MessageCodec[AddPartitionsToTxnRequest] = MessageCodec(
     "AddPartitionsToTxnRequest",
     0,
     (
@@ -500,7 +504,7 @@ REQUEST: Codec[AddPartitionsToTxnRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[AddPartitionsToTxnResponse] = Codec(
+RESPONSE: MessageCodec[AddPartitionsToTxnResponse] = MessageCodec(
     "AddPartitionsToTxnResponse",
     0,
     (

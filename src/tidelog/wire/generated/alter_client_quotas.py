@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -179,22 +179,22 @@ def _read_request_op_data_v1(buf: bytes, pos: int) -> tuple[OpData, int]:
 
 def _read_request_request_entry_data_v0(buf: bytes, pos: int) -> tuple[RequestEntryData, int]:
     request_entry_data = new(RequestEntryData)
-    request_entry_data.entity, pos = array(buf, pos, _read_request_request_entity_data_v0, 4)
-    request_entry_data.ops, pos = array(buf, pos, _read_request_op_data_v0, 11)
+    request_entry_data.entity, pos = array(buf, pos, _read_request_request_entity_data_v0, 4, 1)
+    request_entry_data.ops, pos = array(buf, pos, _read_request_op_data_v0, 11, 1)
     return request_entry_data, pos
 
 
 def _read_request_request_entry_data_v1(buf: bytes, pos: int) -> tuple[RequestEntryData, int]:
     request_entry_data = new(RequestEntryData)
-    request_entry_data.entity, pos = compact_array(buf, pos, _read_request_request_entity_data_v1, 3)
-    request_entry_data.ops, pos = compact_array(buf, pos, _read_request_op_data_v1, 11)
+    request_entry_data.entity, pos = compact_array(buf, pos, _read_request_request_entity_data_v1, 3, 1)
+    request_entry_data.ops, pos = compact_array(buf, pos, _read_request_op_data_v1, 11, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return request_entry_data, pos
 
 
 def _read_request_v0(buf: bytes, pos: int) -> tuple[AlterClientQuotasRequest, int]:
     message = new(AlterClientQuotasRequest)
-    message.entries, pos = array(buf, pos, _read_request_request_entry_data_v0, 8)
+    message.entries, pos = array(buf, pos, _read_request_request_entry_data_v0, 8, 3)
     (message.validate_only,) = _t.unpack_from(buf, pos)
     pos += 1
     return message, pos
@@ -202,7 +202,7 @@ def _read_request_v0(buf: bytes, pos: int) -> tuple[AlterClientQuotasRequest, in
 
 def _read_request_v1(buf: bytes, pos: int) -> tuple[AlterClientQuotasRequest, int]:
     message = new(AlterClientQuotasRequest)
-    message.entries, pos = compact_array(buf, pos, _read_request_request_entry_data_v1, 3)
+    message.entries, pos = compact_array(buf, pos, _read_request_request_entry_data_v1, 3, 3)
     (message.validate_only,) = _t.unpack_from(buf, pos)
     pos += 1
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -353,7 +353,7 @@ def _write_response_v1(out: bytearray, message: AlterClientQuotasResponse, inser
     out.append(0)
 
 
-REQUEST: Codec[AlterClientQuotasRequest] = Codec(
+REQUEST: MessageCodec[AlterClientQuotasRequest] = MessageCodec(
     "AlterClientQuotasRequest",
     0,
     (
@@ -367,7 +367,7 @@ REQUEST: Codec[AlterClientQuotasRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[AlterClientQuotasResponse] = Codec(
+RESPONSE: MessageCodec[AlterClientQuotasResponse] = MessageCodec(
     "AlterClientQuotasResponse",
     0,
     (

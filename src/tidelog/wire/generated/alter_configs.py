@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -137,7 +137,7 @@ def _read_request_alter_configs_resource_v0_to_v1(buf: bytes, pos: int) -> tuple
     (alter_configs_resource.resource_type,) = _b.unpack_from(buf, pos)
     pos += 1
     alter_configs_resource.resource_name, pos = string(buf, pos)
-    alter_configs_resource.configs, pos = array(buf, pos, _read_request_alterable_config_v0_to_v1, 4)
+    alter_configs_resource.configs, pos = array(buf, pos, _read_request_alterable_config_v0_to_v1, 4, 1)
     return alter_configs_resource, pos
 
 
@@ -146,14 +146,14 @@ def _read_request_alter_configs_resource_v2(buf: bytes, pos: int) -> tuple[Alter
     (alter_configs_resource.resource_type,) = _b.unpack_from(buf, pos)
     pos += 1
     alter_configs_resource.resource_name, pos = compact_string(buf, pos)
-    alter_configs_resource.configs, pos = compact_array(buf, pos, _read_request_alterable_config_v2, 3)
+    alter_configs_resource.configs, pos = compact_array(buf, pos, _read_request_alterable_config_v2, 3, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return alter_configs_resource, pos
 
 
 def _read_request_v0_to_v1(buf: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
     message = new(AlterConfigsRequest)
-    message.resources, pos = array(buf, pos, _read_request_alter_configs_resource_v0_to_v1, 7)
+    message.resources, pos = array(buf, pos, _read_request_alter_configs_resource_v0_to_v1, 7, 2)
     (message.validate_only,) = _t.unpack_from(buf, pos)
     pos += 1
     return message, pos
@@ -161,7 +161,7 @@ def _read_request_v0_to_v1(buf: bytes, pos: int) -> tuple[AlterConfigsRequest, i
 
 def _read_request_v2(buf: bytes, pos: int) -> tuple[AlterConfigsRequest, int]:
     message = new(AlterConfigsRequest)
-    message.resources, pos = compact_array(buf, pos, _read_request_alter_configs_resource_v2, 4)
+    message.resources, pos = compact_array(buf, pos, _read_request_alter_configs_resource_v2, 4, 2)
     (message.validate_only,) = _t.unpack_from(buf, pos)
     pos += 1
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -282,7 +282,7 @@ def _write_response_v2(out: bytearray, message: AlterConfigsResponse, inserts: I
     out.append(0)
 
 
-REQUEST: Codec[AlterConfigsRequest] = Codec(
+REQUEST: MessageCodec[AlterConfigsRequest] = MessageCodec(
     "AlterConfigsRequest",
     0,
     (
@@ -298,7 +298,7 @@ REQUEST: Codec[AlterConfigsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[AlterConfigsResponse] = Codec(
+RESPONSE: MessageCodec[AlterConfigsResponse] = MessageCodec(
     "AlterConfigsResponse",
     0,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -146,7 +146,7 @@ def _read_request_reassignable_partition_v0_to_v1(buf: bytes, pos: int) -> tuple
 def _read_request_reassignable_topic_v0_to_v1(buf: bytes, pos: int) -> tuple[ReassignableTopic, int]:
     reassignable_topic = new(ReassignableTopic)
     reassignable_topic.name, pos = compact_string(buf, pos)
-    reassignable_topic.partitions, pos = compact_array(buf, pos, _read_request_reassignable_partition_v0_to_v1, 6)
+    reassignable_topic.partitions, pos = compact_array(buf, pos, _read_request_reassignable_partition_v0_to_v1, 6, 2)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return reassignable_topic, pos
 
@@ -156,7 +156,7 @@ def _read_request_v0(buf: bytes, pos: int) -> tuple[AlterPartitionReassignmentsR
     message.allow_replication_factor_change = True
     (message.timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
-    message.topics, pos = compact_array(buf, pos, _read_request_reassignable_topic_v0_to_v1, 3)
+    message.topics, pos = compact_array(buf, pos, _read_request_reassignable_topic_v0_to_v1, 3, 3)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -165,7 +165,7 @@ def _read_request_v1(buf: bytes, pos: int) -> tuple[AlterPartitionReassignmentsR
     message = new(AlterPartitionReassignmentsRequest)
     message.timeout_ms, message.allow_replication_factor_change = _it.unpack_from(buf, pos)
     pos += 5
-    message.topics, pos = compact_array(buf, pos, _read_request_reassignable_topic_v0_to_v1, 3)
+    message.topics, pos = compact_array(buf, pos, _read_request_reassignable_topic_v0_to_v1, 3, 3)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -278,7 +278,7 @@ def _write_response_v1(out: bytearray, message: AlterPartitionReassignmentsRespo
     out.append(0)
 
 
-REQUEST: Codec[AlterPartitionReassignmentsRequest] = Codec(
+REQUEST: MessageCodec[AlterPartitionReassignmentsRequest] = MessageCodec(
     "AlterPartitionReassignmentsRequest",
     0,
     (
@@ -292,7 +292,7 @@ REQUEST: Codec[AlterPartitionReassignmentsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[AlterPartitionReassignmentsResponse] = Codec(
+RESPONSE: MessageCodec[AlterPartitionReassignmentsResponse] = MessageCodec(
     "AlterPartitionReassignmentsResponse",
     0,
     (

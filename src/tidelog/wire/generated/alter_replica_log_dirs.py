@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -134,27 +134,27 @@ def _read_request_alter_replica_log_dir_topic_v2(buf: bytes, pos: int) -> tuple[
 def _read_request_alter_replica_log_dir_v1(buf: bytes, pos: int) -> tuple[AlterReplicaLogDir, int]:
     alter_replica_log_dir = new(AlterReplicaLogDir)
     alter_replica_log_dir.path, pos = string(buf, pos)
-    alter_replica_log_dir.topics, pos = array(buf, pos, _read_request_alter_replica_log_dir_topic_v1, 6)
+    alter_replica_log_dir.topics, pos = array(buf, pos, _read_request_alter_replica_log_dir_topic_v1, 6, 2)
     return alter_replica_log_dir, pos
 
 
 def _read_request_alter_replica_log_dir_v2(buf: bytes, pos: int) -> tuple[AlterReplicaLogDir, int]:
     alter_replica_log_dir = new(AlterReplicaLogDir)
     alter_replica_log_dir.path, pos = compact_string(buf, pos)
-    alter_replica_log_dir.topics, pos = compact_array(buf, pos, _read_request_alter_replica_log_dir_topic_v2, 3)
+    alter_replica_log_dir.topics, pos = compact_array(buf, pos, _read_request_alter_replica_log_dir_topic_v2, 3, 2)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return alter_replica_log_dir, pos
 
 
 def _read_request_v1(buf: bytes, pos: int) -> tuple[AlterReplicaLogDirsRequest, int]:
     message = new(AlterReplicaLogDirsRequest)
-    message.dirs, pos = array(buf, pos, _read_request_alter_replica_log_dir_v1, 6)
+    message.dirs, pos = array(buf, pos, _read_request_alter_replica_log_dir_v1, 6, 3)
     return message, pos
 
 
 def _read_request_v2(buf: bytes, pos: int) -> tuple[AlterReplicaLogDirsRequest, int]:
     message = new(AlterReplicaLogDirsRequest)
-    message.dirs, pos = compact_array(buf, pos, _read_request_alter_replica_log_dir_v2, 3)
+    message.dirs, pos = compact_array(buf, pos, _read_request_alter_replica_log_dir_v2, 3, 3)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -313,7 +313,7 @@ def _write_response_v2(out: bytearray, message: AlterReplicaLogDirsResponse, ins
     out.append(0)
 
 
-REQUEST: Codec[AlterReplicaLogDirsRequest] = Codec(
+REQUEST: MessageCodec[AlterReplicaLogDirsRequest] = MessageCodec(
     "AlterReplicaLogDirsRequest",
     1,
     (
@@ -327,7 +327,7 @@ REQUEST: Codec[AlterReplicaLogDirsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[AlterReplicaLogDirsResponse] = Codec(
+RESPONSE: MessageCodec[AlterReplicaLogDirsResponse] = MessageCodec(
     "AlterReplicaLogDirsResponse",
     1,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Buffer, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -133,8 +133,8 @@ def _read_request_scram_credential_upsertion_v0(buf: memoryview, pos: int) -> tu
 
 def _read_request_v0(buf: memoryview, pos: int) -> tuple[AlterUserScramCredentialsRequest, int]:
     message = new(AlterUserScramCredentialsRequest)
-    message.deletions, pos = compact_array(buf, pos, _read_request_scram_credential_deletion_v0, 3)
-    message.upsertions, pos = compact_array(buf, pos, _read_request_scram_credential_upsertion_v0, 9)
+    message.deletions, pos = compact_array(buf, pos, _read_request_scram_credential_deletion_v0, 3, 1)
+    message.upsertions, pos = compact_array(buf, pos, _read_request_scram_credential_upsertion_v0, 9, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -198,7 +198,7 @@ def _write_response_v0(out: bytearray, message: AlterUserScramCredentialsRespons
     out.append(0)
 
 
-REQUEST: Codec[AlterUserScramCredentialsRequest] = Codec(
+REQUEST: MessageCodec[AlterUserScramCredentialsRequest] = MessageCodec(
     "AlterUserScramCredentialsRequest",
     0,
     (_read_request_v0,),
@@ -206,7 +206,7 @@ REQUEST: Codec[AlterUserScramCredentialsRequest] = Codec(
     holds_views=True,
 )
 
-RESPONSE: Codec[AlterUserScramCredentialsResponse] = Codec(
+RESPONSE: MessageCodec[AlterUserScramCredentialsResponse] = MessageCodec(
     "AlterUserScramCredentialsResponse",
     0,
     (_read_response_v0,),

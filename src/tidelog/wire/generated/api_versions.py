@@ -6,15 +6,15 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
     compact_array,
     compact_string,
     skip_tagged_fields,
+    tag_count,
     tagged_field,
-    uvarint,
     wrong_tagged_size,
 )
 from tidelog.wire.writing import put_array, put_compact_array, put_compact_string, put_tagged_field
@@ -227,7 +227,7 @@ def _read_response_v3_to_v4(buf: bytes, pos: int) -> tuple[ApiVersionsResponse, 
     if buf[pos] == 0:
         pos += 1
     else:
-        tags, pos = uvarint(buf, pos)
+        tags, pos = tag_count(buf, pos)
         for _ in range(tags):
             tag, pos, stop = tagged_field(buf, pos)
             if tag == 0:
@@ -324,7 +324,7 @@ def _write_response_v3_to_v4(out: bytearray, message: ApiVersionsResponse, inser
         out.append(0)
 
 
-REQUEST: Codec[ApiVersionsRequest] = Codec(
+REQUEST: MessageCodec[ApiVersionsRequest] = MessageCodec(
     "ApiVersionsRequest",
     0,
     (
@@ -344,7 +344,7 @@ REQUEST: Codec[ApiVersionsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[ApiVersionsResponse] = Codec(
+RESPONSE: MessageCodec[ApiVersionsResponse] = MessageCodec(
     "ApiVersionsResponse",
     0,
     (

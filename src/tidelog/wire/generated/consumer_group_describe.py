@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, NO_UUID, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -173,7 +173,7 @@ class ConsumerGroupDescribeResponse(Struct):
 
 def _read_request_v0_to_v1(buf: bytes, pos: int) -> tuple[ConsumerGroupDescribeRequest, int]:
     message = new(ConsumerGroupDescribeRequest)
-    message.group_ids, pos = compact_array(buf, pos, compact_string, 1)
+    message.group_ids, pos = compact_array(buf, pos, compact_string, 1, 1)
     (message.include_authorized_operations,) = _t.unpack_from(buf, pos)
     pos += 1
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -369,7 +369,7 @@ def _write_response_v1(out: bytearray, message: ConsumerGroupDescribeResponse, i
     out.append(0)
 
 
-REQUEST: Codec[ConsumerGroupDescribeRequest] = Codec(
+REQUEST: MessageCodec[ConsumerGroupDescribeRequest] = MessageCodec(
     "ConsumerGroupDescribeRequest",
     0,
     (
@@ -383,7 +383,7 @@ REQUEST: Codec[ConsumerGroupDescribeRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[ConsumerGroupDescribeResponse] = Codec(
+RESPONSE: MessageCodec[ConsumerGroupDescribeResponse] = MessageCodec(
     "ConsumerGroupDescribeResponse",
     0,
     (

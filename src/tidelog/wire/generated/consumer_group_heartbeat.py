@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, NO_UUID, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -164,10 +164,10 @@ def _read_request_v0(buf: bytes, pos: int) -> tuple[ConsumerGroupHeartbeatReques
     message.rack_id, pos = nullable_compact_string(buf, pos)
     (message.rebalance_timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
-    message.subscribed_topic_names, pos = nullable_compact_array(buf, pos, compact_string, 1)
+    message.subscribed_topic_names, pos = nullable_compact_array(buf, pos, compact_string, 1, 1)
     message.server_assignor, pos = nullable_compact_string(buf, pos)
     message.topic_partitions, pos = nullable_compact_array(
-        buf, pos, _read_request_request_topic_partitions_v0_to_v1, 18
+        buf, pos, _read_request_request_topic_partitions_v0_to_v1, 18, 2
     )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
@@ -183,11 +183,11 @@ def _read_request_v1(buf: bytes, pos: int) -> tuple[ConsumerGroupHeartbeatReques
     message.rack_id, pos = nullable_compact_string(buf, pos)
     (message.rebalance_timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
-    message.subscribed_topic_names, pos = nullable_compact_array(buf, pos, compact_string, 1)
+    message.subscribed_topic_names, pos = nullable_compact_array(buf, pos, compact_string, 1, 1)
     message.subscribed_topic_regex, pos = nullable_compact_string(buf, pos)
     message.server_assignor, pos = nullable_compact_string(buf, pos)
     message.topic_partitions, pos = nullable_compact_array(
-        buf, pos, _read_request_request_topic_partitions_v0_to_v1, 18
+        buf, pos, _read_request_request_topic_partitions_v0_to_v1, 18, 2
     )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
@@ -289,7 +289,7 @@ def _write_response_v0_to_v1(out: bytearray, message: ConsumerGroupHeartbeatResp
     out.append(0)
 
 
-REQUEST: Codec[ConsumerGroupHeartbeatRequest] = Codec(
+REQUEST: MessageCodec[ConsumerGroupHeartbeatRequest] = MessageCodec(
     "ConsumerGroupHeartbeatRequest",
     0,
     (
@@ -303,7 +303,7 @@ REQUEST: Codec[ConsumerGroupHeartbeatRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[ConsumerGroupHeartbeatResponse] = Codec(
+RESPONSE: MessageCodec[ConsumerGroupHeartbeatResponse] = MessageCodec(
     "ConsumerGroupHeartbeatResponse",
     0,
     (

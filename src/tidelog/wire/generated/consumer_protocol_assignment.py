@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Buffer, Inserts, Struct, new
 from tidelog.wire.reading import array, nullable_data, numbers, string
 from tidelog.wire.writing import put_array, put_nullable_data, put_numbers, put_string
@@ -49,7 +49,7 @@ def _read_topic_partition_v0_to_v3(buf: memoryview, pos: int) -> tuple[TopicPart
 
 def _read_v0_to_v3(buf: memoryview, pos: int) -> tuple[ConsumerProtocolAssignment, int]:
     message = new(ConsumerProtocolAssignment)
-    message.assigned_partitions, pos = array(buf, pos, _read_topic_partition_v0_to_v3, 6)
+    message.assigned_partitions, pos = array(buf, pos, _read_topic_partition_v0_to_v3, 6, 2)
     message.user_data, pos = nullable_data(buf, pos)
     return message, pos
 
@@ -64,7 +64,7 @@ def _write_v0_to_v3(out: bytearray, message: ConsumerProtocolAssignment, inserts
     put_nullable_data(out, message.user_data)
 
 
-DATA: Codec[ConsumerProtocolAssignment] = Codec(
+DATA: MessageCodec[ConsumerProtocolAssignment] = MessageCodec(
     "ConsumerProtocolAssignment",
     0,
     (

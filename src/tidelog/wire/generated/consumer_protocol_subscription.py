@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Buffer, Inserts, Struct, new
 from tidelog.wire.reading import array, nullable_data, nullable_string, numbers, string
 from tidelog.wire.writing import (
@@ -72,7 +72,7 @@ def _read_v0(buf: memoryview, pos: int) -> tuple[ConsumerProtocolSubscription, i
     message.owned_partitions = []
     message.generation_id = -1
     message.rack_id = None
-    message.topics, pos = array(buf, pos, string, 2)
+    message.topics, pos = array(buf, pos, string, 2, 1)
     message.user_data, pos = nullable_data(buf, pos)
     return message, pos
 
@@ -81,18 +81,18 @@ def _read_v1(buf: memoryview, pos: int) -> tuple[ConsumerProtocolSubscription, i
     message = new(ConsumerProtocolSubscription)
     message.generation_id = -1
     message.rack_id = None
-    message.topics, pos = array(buf, pos, string, 2)
+    message.topics, pos = array(buf, pos, string, 2, 1)
     message.user_data, pos = nullable_data(buf, pos)
-    message.owned_partitions, pos = array(buf, pos, _read_topic_partition_v1_to_v3, 6)
+    message.owned_partitions, pos = array(buf, pos, _read_topic_partition_v1_to_v3, 6, 2)
     return message, pos
 
 
 def _read_v2(buf: memoryview, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
     message = new(ConsumerProtocolSubscription)
     message.rack_id = None
-    message.topics, pos = array(buf, pos, string, 2)
+    message.topics, pos = array(buf, pos, string, 2, 1)
     message.user_data, pos = nullable_data(buf, pos)
-    message.owned_partitions, pos = array(buf, pos, _read_topic_partition_v1_to_v3, 6)
+    message.owned_partitions, pos = array(buf, pos, _read_topic_partition_v1_to_v3, 6, 2)
     (message.generation_id,) = _i.unpack_from(buf, pos)
     pos += 4
     return message, pos
@@ -100,9 +100,9 @@ def _read_v2(buf: memoryview, pos: int) -> tuple[ConsumerProtocolSubscription, i
 
 def _read_v3(buf: memoryview, pos: int) -> tuple[ConsumerProtocolSubscription, int]:
     message = new(ConsumerProtocolSubscription)
-    message.topics, pos = array(buf, pos, string, 2)
+    message.topics, pos = array(buf, pos, string, 2, 1)
     message.user_data, pos = nullable_data(buf, pos)
-    message.owned_partitions, pos = array(buf, pos, _read_topic_partition_v1_to_v3, 6)
+    message.owned_partitions, pos = array(buf, pos, _read_topic_partition_v1_to_v3, 6, 2)
     (message.generation_id,) = _i.unpack_from(buf, pos)
     pos += 4
     message.rack_id, pos = nullable_string(buf, pos)
@@ -140,7 +140,7 @@ def _write_v3(out: bytearray, message: ConsumerProtocolSubscription, inserts: In
     put_nullable_string(out, message.rack_id)
 
 
-DATA: Codec[ConsumerProtocolSubscription] = Codec(
+DATA: MessageCodec[ConsumerProtocolSubscription] = MessageCodec(
     "ConsumerProtocolSubscription",
     0,
     (

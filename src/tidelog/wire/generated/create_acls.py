@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -134,13 +134,13 @@ def _read_request_acl_creation_v2_to_v3(buf: bytes, pos: int) -> tuple[AclCreati
 
 def _read_request_v1(buf: bytes, pos: int) -> tuple[CreateAclsRequest, int]:
     message = new(CreateAclsRequest)
-    message.creations, pos = array(buf, pos, _read_request_acl_creation_v1, 10)
+    message.creations, pos = array(buf, pos, _read_request_acl_creation_v1, 10, 1)
     return message, pos
 
 
 def _read_request_v2_to_v3(buf: bytes, pos: int) -> tuple[CreateAclsRequest, int]:
     message = new(CreateAclsRequest)
-    message.creations, pos = compact_array(buf, pos, _read_request_acl_creation_v2_to_v3, 8)
+    message.creations, pos = compact_array(buf, pos, _read_request_acl_creation_v2_to_v3, 8, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -232,7 +232,7 @@ def _write_response_v2_to_v3(out: bytearray, message: CreateAclsResponse, insert
     out.append(0)
 
 
-REQUEST: Codec[CreateAclsRequest] = Codec(
+REQUEST: MessageCodec[CreateAclsRequest] = MessageCodec(
     "CreateAclsRequest",
     1,
     (
@@ -248,7 +248,7 @@ REQUEST: Codec[CreateAclsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[CreateAclsResponse] = Codec(
+RESPONSE: MessageCodec[CreateAclsResponse] = MessageCodec(
     "CreateAclsResponse",
     1,
     (

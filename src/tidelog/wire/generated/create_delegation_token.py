@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Buffer, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -134,7 +134,7 @@ def _read_request_v1(buf: bytes, pos: int) -> tuple[CreateDelegationTokenRequest
     message = new(CreateDelegationTokenRequest)
     message.owner_principal_type = ""
     message.owner_principal_name = ""
-    message.renewers, pos = array(buf, pos, _read_request_creatable_renewers_v1, 4)
+    message.renewers, pos = array(buf, pos, _read_request_creatable_renewers_v1, 4, 1)
     (message.max_lifetime_ms,) = _q.unpack_from(buf, pos)
     pos += 8
     return message, pos
@@ -144,7 +144,7 @@ def _read_request_v2(buf: bytes, pos: int) -> tuple[CreateDelegationTokenRequest
     message = new(CreateDelegationTokenRequest)
     message.owner_principal_type = ""
     message.owner_principal_name = ""
-    message.renewers, pos = compact_array(buf, pos, _read_request_creatable_renewers_v2_to_v3, 3)
+    message.renewers, pos = compact_array(buf, pos, _read_request_creatable_renewers_v2_to_v3, 3, 1)
     (message.max_lifetime_ms,) = _q.unpack_from(buf, pos)
     pos += 8
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -155,7 +155,7 @@ def _read_request_v3(buf: bytes, pos: int) -> tuple[CreateDelegationTokenRequest
     message = new(CreateDelegationTokenRequest)
     message.owner_principal_type, pos = nullable_compact_string(buf, pos)
     message.owner_principal_name, pos = nullable_compact_string(buf, pos)
-    message.renewers, pos = compact_array(buf, pos, _read_request_creatable_renewers_v2_to_v3, 3)
+    message.renewers, pos = compact_array(buf, pos, _read_request_creatable_renewers_v2_to_v3, 3, 1)
     (message.max_lifetime_ms,) = _q.unpack_from(buf, pos)
     pos += 8
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -295,7 +295,7 @@ def _write_response_v3(out: bytearray, message: CreateDelegationTokenResponse, _
     out += _ix.pack(message.throttle_time_ms)
 
 
-REQUEST: Codec[CreateDelegationTokenRequest] = Codec(
+REQUEST: MessageCodec[CreateDelegationTokenRequest] = MessageCodec(
     "CreateDelegationTokenRequest",
     1,
     (
@@ -311,7 +311,7 @@ REQUEST: Codec[CreateDelegationTokenRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[CreateDelegationTokenResponse] = Codec(
+RESPONSE: MessageCodec[CreateDelegationTokenResponse] = MessageCodec(
     "CreateDelegationTokenResponse",
     1,
     (

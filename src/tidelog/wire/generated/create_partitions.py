@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -142,7 +142,7 @@ def _read_request_create_partitions_topic_v0_to_v1(buf: bytes, pos: int) -> tupl
     (create_partitions_topic.count,) = _i.unpack_from(buf, pos)
     pos += 4
     create_partitions_topic.assignments, pos = nullable_array(
-        buf, pos, _read_request_create_partitions_assignment_v0_to_v1, 4
+        buf, pos, _read_request_create_partitions_assignment_v0_to_v1, 4, 2
     )
     return create_partitions_topic, pos
 
@@ -153,7 +153,7 @@ def _read_request_create_partitions_topic_v2_to_v3(buf: bytes, pos: int) -> tupl
     (create_partitions_topic.count,) = _i.unpack_from(buf, pos)
     pos += 4
     create_partitions_topic.assignments, pos = nullable_compact_array(
-        buf, pos, _read_request_create_partitions_assignment_v2_to_v3, 2
+        buf, pos, _read_request_create_partitions_assignment_v2_to_v3, 2, 2
     )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return create_partitions_topic, pos
@@ -161,7 +161,7 @@ def _read_request_create_partitions_topic_v2_to_v3(buf: bytes, pos: int) -> tupl
 
 def _read_request_v0_to_v1(buf: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
     message = new(CreatePartitionsRequest)
-    message.topics, pos = array(buf, pos, _read_request_create_partitions_topic_v0_to_v1, 10)
+    message.topics, pos = array(buf, pos, _read_request_create_partitions_topic_v0_to_v1, 10, 3)
     message.timeout_ms, message.validate_only = _it.unpack_from(buf, pos)
     pos += 5
     return message, pos
@@ -169,7 +169,7 @@ def _read_request_v0_to_v1(buf: bytes, pos: int) -> tuple[CreatePartitionsReques
 
 def _read_request_v2_to_v3(buf: bytes, pos: int) -> tuple[CreatePartitionsRequest, int]:
     message = new(CreatePartitionsRequest)
-    message.topics, pos = compact_array(buf, pos, _read_request_create_partitions_topic_v2_to_v3, 7)
+    message.topics, pos = compact_array(buf, pos, _read_request_create_partitions_topic_v2_to_v3, 7, 3)
     message.timeout_ms, message.validate_only = _it.unpack_from(buf, pos)
     pos += 5
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -288,7 +288,7 @@ def _write_response_v2_to_v3(out: bytearray, message: CreatePartitionsResponse, 
     out.append(0)
 
 
-REQUEST: Codec[CreatePartitionsRequest] = Codec(
+REQUEST: MessageCodec[CreatePartitionsRequest] = MessageCodec(
     "CreatePartitionsRequest",
     0,
     (
@@ -306,7 +306,7 @@ REQUEST: Codec[CreatePartitionsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[CreatePartitionsResponse] = Codec(
+RESPONSE: MessageCodec[CreatePartitionsResponse] = MessageCodec(
     "CreatePartitionsResponse",
     0,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, NO_UUID, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -19,8 +19,8 @@ from tidelog.wire.reading import (
     numbers,
     skip_tagged_fields,
     string,
+    tag_count,
     tagged_field,
-    uvarint,
     wrong_tagged_size,
 )
 from tidelog.wire.writing import (
@@ -232,8 +232,8 @@ def _read_request_creatable_topic_v2_to_v4(buf: bytes, pos: int) -> tuple[Creata
     creatable_topic.name, pos = string(buf, pos)
     creatable_topic.num_partitions, creatable_topic.replication_factor = _ih.unpack_from(buf, pos)
     pos += 6
-    creatable_topic.assignments, pos = array(buf, pos, _read_request_creatable_replica_assignment_v2_to_v4, 8)
-    creatable_topic.configs, pos = array(buf, pos, _read_request_creatable_topic_config_v2_to_v4, 4)
+    creatable_topic.assignments, pos = array(buf, pos, _read_request_creatable_replica_assignment_v2_to_v4, 8, 2)
+    creatable_topic.configs, pos = array(buf, pos, _read_request_creatable_topic_config_v2_to_v4, 4, 1)
     return creatable_topic, pos
 
 
@@ -242,15 +242,17 @@ def _read_request_creatable_topic_v5_to_v7(buf: bytes, pos: int) -> tuple[Creata
     creatable_topic.name, pos = compact_string(buf, pos)
     creatable_topic.num_partitions, creatable_topic.replication_factor = _ih.unpack_from(buf, pos)
     pos += 6
-    creatable_topic.assignments, pos = compact_array(buf, pos, _read_request_creatable_replica_assignment_v5_to_v7, 6)
-    creatable_topic.configs, pos = compact_array(buf, pos, _read_request_creatable_topic_config_v5_to_v7, 3)
+    creatable_topic.assignments, pos = compact_array(
+        buf, pos, _read_request_creatable_replica_assignment_v5_to_v7, 6, 2
+    )
+    creatable_topic.configs, pos = compact_array(buf, pos, _read_request_creatable_topic_config_v5_to_v7, 3, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return creatable_topic, pos
 
 
 def _read_request_v2_to_v4(buf: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
     message = new(CreateTopicsRequest)
-    message.topics, pos = array(buf, pos, _read_request_creatable_topic_v2_to_v4, 16)
+    message.topics, pos = array(buf, pos, _read_request_creatable_topic_v2_to_v4, 16, 4)
     message.timeout_ms, message.validate_only = _it.unpack_from(buf, pos)
     pos += 5
     return message, pos
@@ -258,7 +260,7 @@ def _read_request_v2_to_v4(buf: bytes, pos: int) -> tuple[CreateTopicsRequest, i
 
 def _read_request_v5_to_v7(buf: bytes, pos: int) -> tuple[CreateTopicsRequest, int]:
     message = new(CreateTopicsRequest)
-    message.topics, pos = compact_array(buf, pos, _read_request_creatable_topic_v5_to_v7, 10)
+    message.topics, pos = compact_array(buf, pos, _read_request_creatable_topic_v5_to_v7, 10, 4)
     message.timeout_ms, message.validate_only = _it.unpack_from(buf, pos)
     pos += 5
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -366,7 +368,7 @@ def _read_response_creatable_topic_result_v5_to_v6(buf: bytes, pos: int) -> tupl
     if buf[pos] == 0:
         pos += 1
     else:
-        tags, pos = uvarint(buf, pos)
+        tags, pos = tag_count(buf, pos)
         for _ in range(tags):
             tag, pos, stop = tagged_field(buf, pos)
             if tag == 0:
@@ -394,7 +396,7 @@ def _read_response_creatable_topic_result_v7(buf: bytes, pos: int) -> tuple[Crea
     if buf[pos] == 0:
         pos += 1
     else:
-        tags, pos = uvarint(buf, pos)
+        tags, pos = tag_count(buf, pos)
         for _ in range(tags):
             tag, pos, stop = tagged_field(buf, pos)
             if tag == 0:
@@ -508,7 +510,7 @@ def _write_response_v7(out: bytearray, message: CreateTopicsResponse, inserts: I
     out.append(0)
 
 
-REQUEST: Codec[CreateTopicsRequest] = Codec(
+REQUEST: MessageCodec[CreateTopicsRequest] = MessageCodec(
     "CreateTopicsRequest",
     2,
     (
@@ -530,7 +532,7 @@ REQUEST: Codec[CreateTopicsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[CreateTopicsResponse] = Codec(
+RESPONSE: MessageCodec[CreateTopicsResponse] = MessageCodec(
     "CreateTopicsResponse",
     2,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import compact_array, compact_string, skip_tagged_fields
 from tidelog.wire.writing import put_compact_array, put_compact_string
@@ -86,7 +86,7 @@ def _read_request_v0(buf: bytes, pos: int) -> tuple[DecideTransactionsRequest, i
     message.scope, pos = compact_string(buf, pos)
     (message.number,) = _q.unpack_from(buf, pos)
     pos += 8
-    message.transactions, pos = compact_array(buf, pos, _read_request_decided_transaction_v0, 12)
+    message.transactions, pos = compact_array(buf, pos, _read_request_decided_transaction_v0, 12, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -117,7 +117,7 @@ def _write_response_v0(out: bytearray, message: DecideTransactionsResponse, _ins
     out += _ihtx.pack(message.throttle_time_ms, message.error_code, message.is_new)
 
 
-REQUEST: Codec[DecideTransactionsRequest] = Codec(
+REQUEST: MessageCodec[DecideTransactionsRequest] = MessageCodec(
     "DecideTransactionsRequest",
     0,
     (_read_request_v0,),
@@ -125,7 +125,7 @@ REQUEST: Codec[DecideTransactionsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DecideTransactionsResponse] = Codec(
+RESPONSE: MessageCodec[DecideTransactionsResponse] = MessageCodec(
     "DecideTransactionsResponse",
     0,
     (_read_response_v0,),

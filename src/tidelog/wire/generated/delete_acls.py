@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -173,13 +173,13 @@ def _read_request_delete_acls_filter_v2_to_v3(buf: bytes, pos: int) -> tuple[Del
 
 def _read_request_v1(buf: bytes, pos: int) -> tuple[DeleteAclsRequest, int]:
     message = new(DeleteAclsRequest)
-    message.filters, pos = array(buf, pos, _read_request_delete_acls_filter_v1, 10)
+    message.filters, pos = array(buf, pos, _read_request_delete_acls_filter_v1, 10, 1)
     return message, pos
 
 
 def _read_request_v2_to_v3(buf: bytes, pos: int) -> tuple[DeleteAclsRequest, int]:
     message = new(DeleteAclsRequest)
-    message.filters, pos = compact_array(buf, pos, _read_request_delete_acls_filter_v2_to_v3, 8)
+    message.filters, pos = compact_array(buf, pos, _read_request_delete_acls_filter_v2_to_v3, 8, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -344,7 +344,7 @@ def _write_response_v2_to_v3(out: bytearray, message: DeleteAclsResponse, insert
     out.append(0)
 
 
-REQUEST: Codec[DeleteAclsRequest] = Codec(
+REQUEST: MessageCodec[DeleteAclsRequest] = MessageCodec(
     "DeleteAclsRequest",
     1,
     (
@@ -360,7 +360,7 @@ REQUEST: Codec[DeleteAclsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DeleteAclsResponse] = Codec(
+RESPONSE: MessageCodec[DeleteAclsResponse] = MessageCodec(
     "DeleteAclsResponse",
     1,
     (

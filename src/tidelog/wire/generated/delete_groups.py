@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import array, compact_array, compact_string, skip_tagged_fields, string
 from tidelog.wire.writing import (
@@ -65,13 +65,13 @@ class DeleteGroupsResponse(Struct):
 
 def _read_request_v0_to_v1(buf: bytes, pos: int) -> tuple[DeleteGroupsRequest, int]:
     message = new(DeleteGroupsRequest)
-    message.groups_names, pos = array(buf, pos, string, 2)
+    message.groups_names, pos = array(buf, pos, string, 2, 1)
     return message, pos
 
 
 def _read_request_v2(buf: bytes, pos: int) -> tuple[DeleteGroupsRequest, int]:
     message = new(DeleteGroupsRequest)
-    message.groups_names, pos = compact_array(buf, pos, compact_string, 1)
+    message.groups_names, pos = compact_array(buf, pos, compact_string, 1, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -144,7 +144,7 @@ def _write_response_v2(out: bytearray, message: DeleteGroupsResponse, inserts: I
     out.append(0)
 
 
-REQUEST: Codec[DeleteGroupsRequest] = Codec(
+REQUEST: MessageCodec[DeleteGroupsRequest] = MessageCodec(
     "DeleteGroupsRequest",
     0,
     (
@@ -160,7 +160,7 @@ REQUEST: Codec[DeleteGroupsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DeleteGroupsResponse] = Codec(
+RESPONSE: MessageCodec[DeleteGroupsResponse] = MessageCodec(
     "DeleteGroupsResponse",
     0,
     (

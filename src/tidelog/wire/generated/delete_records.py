@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import array, compact_array, compact_string, skip_tagged_fields, string
 from tidelog.wire.writing import put_array, put_compact_array, put_compact_string, put_string
@@ -130,21 +130,21 @@ def _read_request_delete_records_partition_v2(buf: bytes, pos: int) -> tuple[Del
 def _read_request_delete_records_topic_v0_to_v1(buf: bytes, pos: int) -> tuple[DeleteRecordsTopic, int]:
     delete_records_topic = new(DeleteRecordsTopic)
     delete_records_topic.name, pos = string(buf, pos)
-    delete_records_topic.partitions, pos = array(buf, pos, _read_request_delete_records_partition_v0_to_v1, 12)
+    delete_records_topic.partitions, pos = array(buf, pos, _read_request_delete_records_partition_v0_to_v1, 12, 1)
     return delete_records_topic, pos
 
 
 def _read_request_delete_records_topic_v2(buf: bytes, pos: int) -> tuple[DeleteRecordsTopic, int]:
     delete_records_topic = new(DeleteRecordsTopic)
     delete_records_topic.name, pos = compact_string(buf, pos)
-    delete_records_topic.partitions, pos = compact_array(buf, pos, _read_request_delete_records_partition_v2, 13)
+    delete_records_topic.partitions, pos = compact_array(buf, pos, _read_request_delete_records_partition_v2, 13, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return delete_records_topic, pos
 
 
 def _read_request_v0_to_v1(buf: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
     message = new(DeleteRecordsRequest)
-    message.topics, pos = array(buf, pos, _read_request_delete_records_topic_v0_to_v1, 6)
+    message.topics, pos = array(buf, pos, _read_request_delete_records_topic_v0_to_v1, 6, 2)
     (message.timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
     return message, pos
@@ -152,7 +152,7 @@ def _read_request_v0_to_v1(buf: bytes, pos: int) -> tuple[DeleteRecordsRequest, 
 
 def _read_request_v2(buf: bytes, pos: int) -> tuple[DeleteRecordsRequest, int]:
     message = new(DeleteRecordsRequest)
-    message.topics, pos = compact_array(buf, pos, _read_request_delete_records_topic_v2, 3)
+    message.topics, pos = compact_array(buf, pos, _read_request_delete_records_topic_v2, 3, 2)
     (message.timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -309,7 +309,7 @@ def _write_response_v2(out: bytearray, message: DeleteRecordsResponse, inserts: 
     out.append(0)
 
 
-REQUEST: Codec[DeleteRecordsRequest] = Codec(
+REQUEST: MessageCodec[DeleteRecordsRequest] = MessageCodec(
     "DeleteRecordsRequest",
     0,
     (
@@ -325,7 +325,7 @@ REQUEST: Codec[DeleteRecordsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DeleteRecordsResponse] = Codec(
+RESPONSE: MessageCodec[DeleteRecordsResponse] = MessageCodec(
     "DeleteRecordsResponse",
     0,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, NO_UUID, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -119,7 +119,7 @@ def _read_request_delete_topic_state_v6(buf: bytes, pos: int) -> tuple[DeleteTop
 def _read_request_v1_to_v3(buf: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
     message = new(DeleteTopicsRequest)
     message.topics = []
-    message.topic_names, pos = array(buf, pos, string, 2)
+    message.topic_names, pos = array(buf, pos, string, 2, 1)
     (message.timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
     return message, pos
@@ -128,7 +128,7 @@ def _read_request_v1_to_v3(buf: bytes, pos: int) -> tuple[DeleteTopicsRequest, i
 def _read_request_v4_to_v5(buf: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
     message = new(DeleteTopicsRequest)
     message.topics = []
-    message.topic_names, pos = compact_array(buf, pos, compact_string, 1)
+    message.topic_names, pos = compact_array(buf, pos, compact_string, 1, 1)
     (message.timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -138,7 +138,7 @@ def _read_request_v4_to_v5(buf: bytes, pos: int) -> tuple[DeleteTopicsRequest, i
 def _read_request_v6(buf: bytes, pos: int) -> tuple[DeleteTopicsRequest, int]:
     message = new(DeleteTopicsRequest)
     message.topic_names = []
-    message.topics, pos = compact_array(buf, pos, _read_request_delete_topic_state_v6, 18)
+    message.topics, pos = compact_array(buf, pos, _read_request_delete_topic_state_v6, 18, 1)
     (message.timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -313,7 +313,7 @@ def _write_response_v6(out: bytearray, message: DeleteTopicsResponse, inserts: I
     out.append(0)
 
 
-REQUEST: Codec[DeleteTopicsRequest] = Codec(
+REQUEST: MessageCodec[DeleteTopicsRequest] = MessageCodec(
     "DeleteTopicsRequest",
     1,
     (
@@ -335,7 +335,7 @@ REQUEST: Codec[DeleteTopicsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DeleteTopicsResponse] = Codec(
+RESPONSE: MessageCodec[DeleteTopicsResponse] = MessageCodec(
     "DeleteTopicsResponse",
     1,
     (

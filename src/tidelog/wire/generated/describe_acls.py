@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -279,7 +279,7 @@ def _write_response_v2_to_v3(out: bytearray, message: DescribeAclsResponse, inse
     out.append(0)
 
 
-REQUEST: Codec[DescribeAclsRequest] = Codec(
+REQUEST: MessageCodec[DescribeAclsRequest] = MessageCodec(
     "DescribeAclsRequest",
     1,
     (
@@ -295,7 +295,7 @@ REQUEST: Codec[DescribeAclsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeAclsResponse] = Codec(
+RESPONSE: MessageCodec[DescribeAclsResponse] = MessageCodec(
     "DescribeAclsResponse",
     1,
     (

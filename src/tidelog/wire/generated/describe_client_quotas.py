@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -158,7 +158,7 @@ def _read_request_component_data_v1(buf: bytes, pos: int) -> tuple[ComponentData
 
 def _read_request_v0(buf: bytes, pos: int) -> tuple[DescribeClientQuotasRequest, int]:
     message = new(DescribeClientQuotasRequest)
-    message.components, pos = array(buf, pos, _read_request_component_data_v0, 5)
+    message.components, pos = array(buf, pos, _read_request_component_data_v0, 5, 1)
     (message.strict,) = _t.unpack_from(buf, pos)
     pos += 1
     return message, pos
@@ -166,7 +166,7 @@ def _read_request_v0(buf: bytes, pos: int) -> tuple[DescribeClientQuotasRequest,
 
 def _read_request_v1(buf: bytes, pos: int) -> tuple[DescribeClientQuotasRequest, int]:
     message = new(DescribeClientQuotasRequest)
-    message.components, pos = compact_array(buf, pos, _read_request_component_data_v1, 4)
+    message.components, pos = compact_array(buf, pos, _read_request_component_data_v1, 4, 1)
     (message.strict,) = _t.unpack_from(buf, pos)
     pos += 1
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -307,7 +307,7 @@ def _write_response_v1(out: bytearray, message: DescribeClientQuotasResponse, in
     out.append(0)
 
 
-REQUEST: Codec[DescribeClientQuotasRequest] = Codec(
+REQUEST: MessageCodec[DescribeClientQuotasRequest] = MessageCodec(
     "DescribeClientQuotasRequest",
     0,
     (
@@ -321,7 +321,7 @@ REQUEST: Codec[DescribeClientQuotasRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeClientQuotasResponse] = Codec(
+RESPONSE: MessageCodec[DescribeClientQuotasResponse] = MessageCodec(
     "DescribeClientQuotasResponse",
     0,
     (

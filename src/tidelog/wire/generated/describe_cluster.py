@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import compact_array, compact_string, nullable_compact_string, skip_tagged_fields
 from tidelog.wire.writing import absent, put_compact_array, put_compact_string, put_nullable_compact_string
@@ -277,7 +277,7 @@ def _write_response_v2(out: bytearray, message: DescribeClusterResponse, inserts
     out += _ix.pack(message.cluster_authorized_operations)
 
 
-REQUEST: Codec[DescribeClusterRequest] = Codec(
+REQUEST: MessageCodec[DescribeClusterRequest] = MessageCodec(
     "DescribeClusterRequest",
     0,
     (
@@ -293,7 +293,7 @@ REQUEST: Codec[DescribeClusterRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeClusterResponse] = Codec(
+RESPONSE: MessageCodec[DescribeClusterResponse] = MessageCodec(
     "DescribeClusterResponse",
     0,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -172,7 +172,7 @@ def _read_request_describe_configs_resource_v1_to_v3(buf: bytes, pos: int) -> tu
     (describe_configs_resource.resource_type,) = _b.unpack_from(buf, pos)
     pos += 1
     describe_configs_resource.resource_name, pos = string(buf, pos)
-    describe_configs_resource.configuration_keys, pos = nullable_array(buf, pos, string, 2)
+    describe_configs_resource.configuration_keys, pos = nullable_array(buf, pos, string, 2, 1)
     return describe_configs_resource, pos
 
 
@@ -181,7 +181,7 @@ def _read_request_describe_configs_resource_v4(buf: bytes, pos: int) -> tuple[De
     (describe_configs_resource.resource_type,) = _b.unpack_from(buf, pos)
     pos += 1
     describe_configs_resource.resource_name, pos = compact_string(buf, pos)
-    describe_configs_resource.configuration_keys, pos = nullable_compact_array(buf, pos, compact_string, 1)
+    describe_configs_resource.configuration_keys, pos = nullable_compact_array(buf, pos, compact_string, 1, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return describe_configs_resource, pos
 
@@ -189,7 +189,7 @@ def _read_request_describe_configs_resource_v4(buf: bytes, pos: int) -> tuple[De
 def _read_request_v1_to_v2(buf: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
     message = new(DescribeConfigsRequest)
     message.include_documentation = False
-    message.resources, pos = array(buf, pos, _read_request_describe_configs_resource_v1_to_v3, 7)
+    message.resources, pos = array(buf, pos, _read_request_describe_configs_resource_v1_to_v3, 7, 2)
     (message.include_synonyms,) = _t.unpack_from(buf, pos)
     pos += 1
     return message, pos
@@ -197,7 +197,7 @@ def _read_request_v1_to_v2(buf: bytes, pos: int) -> tuple[DescribeConfigsRequest
 
 def _read_request_v3(buf: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
     message = new(DescribeConfigsRequest)
-    message.resources, pos = array(buf, pos, _read_request_describe_configs_resource_v1_to_v3, 7)
+    message.resources, pos = array(buf, pos, _read_request_describe_configs_resource_v1_to_v3, 7, 2)
     message.include_synonyms, message.include_documentation = _tt.unpack_from(buf, pos)
     pos += 2
     return message, pos
@@ -205,7 +205,7 @@ def _read_request_v3(buf: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]
 
 def _read_request_v4(buf: bytes, pos: int) -> tuple[DescribeConfigsRequest, int]:
     message = new(DescribeConfigsRequest)
-    message.resources, pos = compact_array(buf, pos, _read_request_describe_configs_resource_v4, 4)
+    message.resources, pos = compact_array(buf, pos, _read_request_describe_configs_resource_v4, 4, 2)
     message.include_synonyms, message.include_documentation = _tt.unpack_from(buf, pos)
     pos += 2
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -511,7 +511,7 @@ def _write_response_v4(out: bytearray, message: DescribeConfigsResponse, inserts
     out.append(0)
 
 
-REQUEST: Codec[DescribeConfigsRequest] = Codec(
+REQUEST: MessageCodec[DescribeConfigsRequest] = MessageCodec(
     "DescribeConfigsRequest",
     1,
     (
@@ -529,7 +529,7 @@ REQUEST: Codec[DescribeConfigsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeConfigsResponse] = Codec(
+RESPONSE: MessageCodec[DescribeConfigsResponse] = MessageCodec(
     "DescribeConfigsResponse",
     1,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import Inserts, Struct, new
 from tidelog.wire.reading import compact_string, skip_tagged_fields
 from tidelog.wire.writing import put_compact_string
@@ -67,7 +67,7 @@ def _write_response_v0(out: bytearray, message: DescribeDecisionResponse, _inser
     out += _ihqx.pack(message.throttle_time_ms, message.error_code, message.number)
 
 
-REQUEST: Codec[DescribeDecisionRequest] = Codec(
+REQUEST: MessageCodec[DescribeDecisionRequest] = MessageCodec(
     "DescribeDecisionRequest",
     0,
     (_read_request_v0,),
@@ -75,7 +75,7 @@ REQUEST: Codec[DescribeDecisionRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeDecisionResponse] = Codec(
+RESPONSE: MessageCodec[DescribeDecisionResponse] = MessageCodec(
     "DescribeDecisionResponse",
     0,
     (_read_response_v0,),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Buffer, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -155,13 +155,15 @@ def _read_request_describe_delegation_token_owner_v2_to_v3(
 
 def _read_request_v1(buf: bytes, pos: int) -> tuple[DescribeDelegationTokenRequest, int]:
     message = new(DescribeDelegationTokenRequest)
-    message.owners, pos = nullable_array(buf, pos, _read_request_describe_delegation_token_owner_v1, 4)
+    message.owners, pos = nullable_array(buf, pos, _read_request_describe_delegation_token_owner_v1, 4, 1)
     return message, pos
 
 
 def _read_request_v2_to_v3(buf: bytes, pos: int) -> tuple[DescribeDelegationTokenRequest, int]:
     message = new(DescribeDelegationTokenRequest)
-    message.owners, pos = nullable_compact_array(buf, pos, _read_request_describe_delegation_token_owner_v2_to_v3, 3)
+    message.owners, pos = nullable_compact_array(
+        buf, pos, _read_request_describe_delegation_token_owner_v2_to_v3, 3, 1
+    )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -399,7 +401,7 @@ def _write_response_v3(out: bytearray, message: DescribeDelegationTokenResponse,
     out += _ix.pack(message.throttle_time_ms)
 
 
-REQUEST: Codec[DescribeDelegationTokenRequest] = Codec(
+REQUEST: MessageCodec[DescribeDelegationTokenRequest] = MessageCodec(
     "DescribeDelegationTokenRequest",
     1,
     (
@@ -415,7 +417,7 @@ REQUEST: Codec[DescribeDelegationTokenRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeDelegationTokenResponse] = Codec(
+RESPONSE: MessageCodec[DescribeDelegationTokenResponse] = MessageCodec(
     "DescribeDelegationTokenResponse",
     1,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Buffer, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -133,13 +133,13 @@ class DescribeGroupsResponse(Struct):
 def _read_request_v0_to_v2(buf: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
     message = new(DescribeGroupsRequest)
     message.include_authorized_operations = False
-    message.groups, pos = array(buf, pos, string, 2)
+    message.groups, pos = array(buf, pos, string, 2, 1)
     return message, pos
 
 
 def _read_request_v3_to_v4(buf: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
     message = new(DescribeGroupsRequest)
-    message.groups, pos = array(buf, pos, string, 2)
+    message.groups, pos = array(buf, pos, string, 2, 1)
     (message.include_authorized_operations,) = _t.unpack_from(buf, pos)
     pos += 1
     return message, pos
@@ -147,7 +147,7 @@ def _read_request_v3_to_v4(buf: bytes, pos: int) -> tuple[DescribeGroupsRequest,
 
 def _read_request_v5_to_v6(buf: bytes, pos: int) -> tuple[DescribeGroupsRequest, int]:
     message = new(DescribeGroupsRequest)
-    message.groups, pos = compact_array(buf, pos, compact_string, 1)
+    message.groups, pos = compact_array(buf, pos, compact_string, 1, 1)
     (message.include_authorized_operations,) = _t.unpack_from(buf, pos)
     pos += 1
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -455,7 +455,7 @@ def _write_response_v6(out: bytearray, message: DescribeGroupsResponse, inserts:
     out.append(0)
 
 
-REQUEST: Codec[DescribeGroupsRequest] = Codec(
+REQUEST: MessageCodec[DescribeGroupsRequest] = MessageCodec(
     "DescribeGroupsRequest",
     0,
     (
@@ -479,7 +479,7 @@ REQUEST: Codec[DescribeGroupsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeGroupsResponse] = Codec(
+RESPONSE: MessageCodec[DescribeGroupsResponse] = MessageCodec(
     "DescribeGroupsResponse",
     0,
     (

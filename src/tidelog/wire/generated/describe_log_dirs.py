@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -159,13 +159,13 @@ def _read_request_describable_log_dir_topic_v2_to_v4(buf: bytes, pos: int) -> tu
 
 def _read_request_v1(buf: bytes, pos: int) -> tuple[DescribeLogDirsRequest, int]:
     message = new(DescribeLogDirsRequest)
-    message.topics, pos = nullable_array(buf, pos, _read_request_describable_log_dir_topic_v1, 6)
+    message.topics, pos = nullable_array(buf, pos, _read_request_describable_log_dir_topic_v1, 6, 2)
     return message, pos
 
 
 def _read_request_v2_to_v4(buf: bytes, pos: int) -> tuple[DescribeLogDirsRequest, int]:
     message = new(DescribeLogDirsRequest)
-    message.topics, pos = nullable_compact_array(buf, pos, _read_request_describable_log_dir_topic_v2_to_v4, 3)
+    message.topics, pos = nullable_compact_array(buf, pos, _read_request_describable_log_dir_topic_v2_to_v4, 3, 2)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -396,7 +396,7 @@ def _write_response_v4(out: bytearray, message: DescribeLogDirsResponse, inserts
     out.append(0)
 
 
-REQUEST: Codec[DescribeLogDirsRequest] = Codec(
+REQUEST: MessageCodec[DescribeLogDirsRequest] = MessageCodec(
     "DescribeLogDirsRequest",
     1,
     (
@@ -414,7 +414,7 @@ REQUEST: Codec[DescribeLogDirsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeLogDirsResponse] = Codec(
+RESPONSE: MessageCodec[DescribeLogDirsResponse] = MessageCodec(
     "DescribeLogDirsResponse",
     1,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -141,7 +141,7 @@ def _read_request_topic_request_v0(buf: bytes, pos: int) -> tuple[TopicRequest, 
 
 def _read_request_v0(buf: bytes, pos: int) -> tuple[DescribeProducersRequest, int]:
     message = new(DescribeProducersRequest)
-    message.topics, pos = compact_array(buf, pos, _read_request_topic_request_v0, 3)
+    message.topics, pos = compact_array(buf, pos, _read_request_topic_request_v0, 3, 2)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -231,7 +231,7 @@ def _write_response_v0(out: bytearray, message: DescribeProducersResponse, inser
     out.append(0)
 
 
-REQUEST: Codec[DescribeProducersRequest] = Codec(
+REQUEST: MessageCodec[DescribeProducersRequest] = MessageCodec(
     "DescribeProducersRequest",
     0,
     (_read_request_v0,),
@@ -239,7 +239,7 @@ REQUEST: Codec[DescribeProducersRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeProducersResponse] = Codec(
+RESPONSE: MessageCodec[DescribeProducersResponse] = MessageCodec(
     "DescribeProducersResponse",
     0,
     (_read_response_v0,),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, NO_UUID, Inserts, Struct, new
 from tidelog.wire.reading import compact_array, compact_string, nullable_compact_string, skip_tagged_fields
 from tidelog.wire.writing import (
@@ -205,14 +205,14 @@ def _read_request_request_partition_data_v0_to_v2(buf: bytes, pos: int) -> tuple
 def _read_request_request_topic_data_v0_to_v2(buf: bytes, pos: int) -> tuple[RequestTopicData, int]:
     request_topic_data = new(RequestTopicData)
     request_topic_data.topic_name, pos = compact_string(buf, pos)
-    request_topic_data.partitions, pos = compact_array(buf, pos, _read_request_request_partition_data_v0_to_v2, 5)
+    request_topic_data.partitions, pos = compact_array(buf, pos, _read_request_request_partition_data_v0_to_v2, 5, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return request_topic_data, pos
 
 
 def _read_request_v0_to_v2(buf: bytes, pos: int) -> tuple[DescribeQuorumRequest, int]:
     message = new(DescribeQuorumRequest)
-    message.topics, pos = compact_array(buf, pos, _read_request_request_topic_data_v0_to_v2, 3)
+    message.topics, pos = compact_array(buf, pos, _read_request_request_topic_data_v0_to_v2, 3, 2)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -536,7 +536,7 @@ def _write_response_v2(out: bytearray, message: DescribeQuorumResponse, inserts:
     out.append(0)
 
 
-REQUEST: Codec[DescribeQuorumRequest] = Codec(
+REQUEST: MessageCodec[DescribeQuorumRequest] = MessageCodec(
     "DescribeQuorumRequest",
     0,
     (
@@ -552,7 +552,7 @@ REQUEST: Codec[DescribeQuorumRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeQuorumResponse] = Codec(
+RESPONSE: MessageCodec[DescribeQuorumResponse] = MessageCodec(
     "DescribeQuorumResponse",
     0,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, NO_UUID, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -169,7 +169,7 @@ def _read_request_describe_share_group_offsets_request_group_v0_to_v1(
     describe_share_group_offsets_request_group = new(DescribeShareGroupOffsetsRequestGroup)
     describe_share_group_offsets_request_group.group_id, pos = compact_string(buf, pos)
     describe_share_group_offsets_request_group.topics, pos = nullable_compact_array(
-        buf, pos, _read_request_describe_share_group_offsets_request_topic_v0_to_v1, 3
+        buf, pos, _read_request_describe_share_group_offsets_request_topic_v0_to_v1, 3, 2
     )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return describe_share_group_offsets_request_group, pos
@@ -178,7 +178,7 @@ def _read_request_describe_share_group_offsets_request_group_v0_to_v1(
 def _read_request_v0_to_v1(buf: bytes, pos: int) -> tuple[DescribeShareGroupOffsetsRequest, int]:
     message = new(DescribeShareGroupOffsetsRequest)
     message.groups, pos = compact_array(
-        buf, pos, _read_request_describe_share_group_offsets_request_group_v0_to_v1, 3
+        buf, pos, _read_request_describe_share_group_offsets_request_group_v0_to_v1, 3, 3
     )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
@@ -439,7 +439,7 @@ def _write_response_v1(out: bytearray, message: DescribeShareGroupOffsetsRespons
     out.append(0)
 
 
-REQUEST: Codec[DescribeShareGroupOffsetsRequest] = Codec(
+REQUEST: MessageCodec[DescribeShareGroupOffsetsRequest] = MessageCodec(
     "DescribeShareGroupOffsetsRequest",
     0,
     (
@@ -453,7 +453,7 @@ REQUEST: Codec[DescribeShareGroupOffsetsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeShareGroupOffsetsResponse] = Codec(
+RESPONSE: MessageCodec[DescribeShareGroupOffsetsResponse] = MessageCodec(
     "DescribeShareGroupOffsetsResponse",
     0,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, NO_UUID, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -191,7 +191,7 @@ def _read_request_request_cursor_v0(buf: bytes, pos: int) -> tuple[RequestCursor
 
 def _read_request_v0(buf: bytes, pos: int) -> tuple[DescribeTopicPartitionsRequest, int]:
     message = new(DescribeTopicPartitionsRequest)
-    message.topics, pos = compact_array(buf, pos, _read_request_topic_request_v0, 2)
+    message.topics, pos = compact_array(buf, pos, _read_request_topic_request_v0, 2, 1)
     (message.response_partition_limit,) = _i.unpack_from(buf, pos)
     pos += 4
     message.cursor, pos = nullable_struct(buf, pos, _read_request_request_cursor_v0)
@@ -327,7 +327,7 @@ def _write_response_v0(out: bytearray, message: DescribeTopicPartitionsResponse,
     out.append(0)
 
 
-REQUEST: Codec[DescribeTopicPartitionsRequest] = Codec(
+REQUEST: MessageCodec[DescribeTopicPartitionsRequest] = MessageCodec(
     "DescribeTopicPartitionsRequest",
     0,
     (_read_request_v0,),
@@ -335,7 +335,7 @@ REQUEST: Codec[DescribeTopicPartitionsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeTopicPartitionsResponse] = Codec(
+RESPONSE: MessageCodec[DescribeTopicPartitionsResponse] = MessageCodec(
     "DescribeTopicPartitionsResponse",
     0,
     (_read_response_v0,),

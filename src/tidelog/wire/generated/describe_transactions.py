@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import compact_array, compact_numbers, compact_string, skip_tagged_fields
 from tidelog.wire.writing import put_compact_array, put_compact_numbers, put_compact_string, put_compact_strings
@@ -91,7 +91,7 @@ class DescribeTransactionsResponse(Struct):
 
 def _read_request_v0(buf: bytes, pos: int) -> tuple[DescribeTransactionsRequest, int]:
     message = new(DescribeTransactionsRequest)
-    message.transactional_ids, pos = compact_array(buf, pos, compact_string, 1)
+    message.transactional_ids, pos = compact_array(buf, pos, compact_string, 1, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -164,7 +164,7 @@ def _write_response_v0(out: bytearray, message: DescribeTransactionsResponse, in
     out.append(0)
 
 
-REQUEST: Codec[DescribeTransactionsRequest] = Codec(
+REQUEST: MessageCodec[DescribeTransactionsRequest] = MessageCodec(
     "DescribeTransactionsRequest",
     0,
     (_read_request_v0,),
@@ -172,7 +172,7 @@ REQUEST: Codec[DescribeTransactionsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeTransactionsResponse] = Codec(
+RESPONSE: MessageCodec[DescribeTransactionsResponse] = MessageCodec(
     "DescribeTransactionsResponse",
     0,
     (_read_response_v0,),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -114,7 +114,7 @@ def _read_request_user_name_v0(buf: bytes, pos: int) -> tuple[UserName, int]:
 
 def _read_request_v0(buf: bytes, pos: int) -> tuple[DescribeUserScramCredentialsRequest, int]:
     message = new(DescribeUserScramCredentialsRequest)
-    message.users, pos = nullable_compact_array(buf, pos, _read_request_user_name_v0, 2)
+    message.users, pos = nullable_compact_array(buf, pos, _read_request_user_name_v0, 2, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -185,7 +185,7 @@ def _write_response_v0(out: bytearray, message: DescribeUserScramCredentialsResp
     out.append(0)
 
 
-REQUEST: Codec[DescribeUserScramCredentialsRequest] = Codec(
+REQUEST: MessageCodec[DescribeUserScramCredentialsRequest] = MessageCodec(
     "DescribeUserScramCredentialsRequest",
     0,
     (_read_request_v0,),
@@ -193,7 +193,7 @@ REQUEST: Codec[DescribeUserScramCredentialsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[DescribeUserScramCredentialsResponse] = Codec(
+RESPONSE: MessageCodec[DescribeUserScramCredentialsResponse] = MessageCodec(
     "DescribeUserScramCredentialsResponse",
     0,
     (_read_response_v0,),

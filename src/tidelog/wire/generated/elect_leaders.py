@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -143,7 +143,7 @@ def _read_request_topic_partitions_v2(buf: bytes, pos: int) -> tuple[TopicPartit
 def _read_request_v0(buf: bytes, pos: int) -> tuple[ElectLeadersRequest, int]:
     message = new(ElectLeadersRequest)
     message.election_type = 0
-    message.topic_partitions, pos = nullable_array(buf, pos, _read_request_topic_partitions_v0_to_v1, 6)
+    message.topic_partitions, pos = nullable_array(buf, pos, _read_request_topic_partitions_v0_to_v1, 6, 2)
     (message.timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
     return message, pos
@@ -153,7 +153,7 @@ def _read_request_v1(buf: bytes, pos: int) -> tuple[ElectLeadersRequest, int]:
     message = new(ElectLeadersRequest)
     (message.election_type,) = _b.unpack_from(buf, pos)
     pos += 1
-    message.topic_partitions, pos = nullable_array(buf, pos, _read_request_topic_partitions_v0_to_v1, 6)
+    message.topic_partitions, pos = nullable_array(buf, pos, _read_request_topic_partitions_v0_to_v1, 6, 2)
     (message.timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
     return message, pos
@@ -163,7 +163,7 @@ def _read_request_v2(buf: bytes, pos: int) -> tuple[ElectLeadersRequest, int]:
     message = new(ElectLeadersRequest)
     (message.election_type,) = _b.unpack_from(buf, pos)
     pos += 1
-    message.topic_partitions, pos = nullable_compact_array(buf, pos, _read_request_topic_partitions_v2, 3)
+    message.topic_partitions, pos = nullable_compact_array(buf, pos, _read_request_topic_partitions_v2, 3, 2)
     (message.timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -306,7 +306,7 @@ def _write_response_v2(out: bytearray, message: ElectLeadersResponse, inserts: I
     out.append(0)
 
 
-REQUEST: Codec[ElectLeadersRequest] = Codec(
+REQUEST: MessageCodec[ElectLeadersRequest] = MessageCodec(
     "ElectLeadersRequest",
     0,
     (
@@ -322,7 +322,7 @@ REQUEST: Codec[ElectLeadersRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[ElectLeadersResponse] = Codec(
+RESPONSE: MessageCodec[ElectLeadersResponse] = MessageCodec(
     "ElectLeadersResponse",
     0,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import Inserts, Struct, new
 from tidelog.wire.reading import compact_string, skip_tagged_fields, string
 from tidelog.wire.writing import put_compact_string, put_string
@@ -129,7 +129,7 @@ def _write_response_v5(out: bytearray, message: EndTxnResponse, _inserts: Insert
     out += _ihqhx.pack(message.throttle_time_ms, message.error_code, message.producer_id, message.producer_epoch)
 
 
-REQUEST: Codec[EndTxnRequest] = Codec(
+REQUEST: MessageCodec[EndTxnRequest] = MessageCodec(
     "EndTxnRequest",
     0,
     (
@@ -151,7 +151,7 @@ REQUEST: Codec[EndTxnRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[EndTxnResponse] = Codec(
+RESPONSE: MessageCodec[EndTxnResponse] = MessageCodec(
     "EndTxnResponse",
     0,
     (

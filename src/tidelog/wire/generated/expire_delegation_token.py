@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import Buffer, Inserts, Struct, new
 from tidelog.wire.reading import compact_data, data, skip_tagged_fields
 from tidelog.wire.writing import put_compact_data, put_data
@@ -100,7 +100,7 @@ def _write_response_v2(out: bytearray, message: ExpireDelegationTokenResponse, _
     out += _hqix.pack(message.error_code, message.expiry_timestamp_ms, message.throttle_time_ms)
 
 
-REQUEST: Codec[ExpireDelegationTokenRequest] = Codec(
+REQUEST: MessageCodec[ExpireDelegationTokenRequest] = MessageCodec(
     "ExpireDelegationTokenRequest",
     1,
     (
@@ -114,7 +114,7 @@ REQUEST: Codec[ExpireDelegationTokenRequest] = Codec(
     holds_views=True,
 )
 
-RESPONSE: Codec[ExpireDelegationTokenResponse] = Codec(
+RESPONSE: MessageCodec[ExpireDelegationTokenResponse] = MessageCodec(
     "ExpireDelegationTokenResponse",
     1,
     (

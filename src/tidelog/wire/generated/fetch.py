@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, NO_UUID, Inserts, Records, Struct, new
 from tidelog.wire.reading import (
     long_size,
@@ -14,9 +14,10 @@ from tidelog.wire.reading import (
     null_refused,
     skip_tagged_fields,
     some_numbers,
+    spend,
+    tag_count,
     tagged_field,
     too_many,
-    uvarint,
     wrong_tagged_size,
 )
 from tidelog.wire.writing import (
@@ -393,7 +394,7 @@ def _read_request_fetch_partition_v17(buf: bytes, pos: int) -> tuple[FetchPartit
     if buf[pos] == 0:
         pos += 1
     else:
-        tags, pos = uvarint(buf, pos)
+        tags, pos = tag_count(buf, pos)
         for _ in range(tags):
             tag, pos, stop = tagged_field(buf, pos)
             if tag == 0:
@@ -422,7 +423,7 @@ def _read_request_fetch_partition_v18(buf: bytes, pos: int) -> tuple[FetchPartit
     if buf[pos] == 0:
         pos += 1
     else:
-        tags, pos = uvarint(buf, pos)
+        tags, pos = tag_count(buf, pos)
         for _ in range(tags):
             tag, pos, stop = tagged_field(buf, pos)
             if tag == 0:
@@ -455,6 +456,8 @@ def _read_request_v4(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         raise null_refused("topics")
     if n * 6 > size - pos:
         raise too_many(n)
+    if n > 1:
+        spend(n * 2)
     topics: list[FetchTopic] = []
     for _ in range(n):
         fetch_topic = new(FetchTopic)
@@ -472,6 +475,8 @@ def _read_request_v4(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
             raise null_refused("partitions")
         if n * 16 > size - pos:
             raise too_many(n)
+        if n > 1:
+            spend(n)
         partitions: list[FetchPartition] = []
         end = pos + n * 16
         for partition, fetch_offset, partition_max_bytes in _iqi.iter_unpack(buf[pos:end]):
@@ -509,6 +514,8 @@ def _read_request_v5_to_v6(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         raise null_refused("topics")
     if n * 6 > size - pos:
         raise too_many(n)
+    if n > 1:
+        spend(n * 2)
     topics: list[FetchTopic] = []
     for _ in range(n):
         fetch_topic = new(FetchTopic)
@@ -526,6 +533,8 @@ def _read_request_v5_to_v6(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
             raise null_refused("partitions")
         if n * 24 > size - pos:
             raise too_many(n)
+        if n > 1:
+            spend(n)
         partitions: list[FetchPartition] = []
         end = pos + n * 24
         for partition, fetch_offset, log_start_offset, partition_max_bytes in _iqqi.iter_unpack(buf[pos:end]):
@@ -567,6 +576,8 @@ def _read_request_v7_to_v8(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         raise null_refused("topics")
     if n * 6 > size - pos:
         raise too_many(n)
+    if n > 1:
+        spend(n * 2)
     topics: list[FetchTopic] = []
     for _ in range(n):
         fetch_topic = new(FetchTopic)
@@ -584,6 +595,8 @@ def _read_request_v7_to_v8(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
             raise null_refused("partitions")
         if n * 24 > size - pos:
             raise too_many(n)
+        if n > 1:
+            spend(n)
         partitions: list[FetchPartition] = []
         end = pos + n * 24
         for partition, fetch_offset, log_start_offset, partition_max_bytes in _iqqi.iter_unpack(buf[pos:end]):
@@ -607,6 +620,8 @@ def _read_request_v7_to_v8(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         raise null_refused("forgotten_topics_data")
     if n * 6 > size - pos:
         raise too_many(n)
+    if n > 1:
+        spend(n * 2)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(n):
         forgotten_topic = new(ForgottenTopic)
@@ -649,6 +664,8 @@ def _read_request_v9_to_v10(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         raise null_refused("topics")
     if n * 6 > size - pos:
         raise too_many(n)
+    if n > 1:
+        spend(n * 2)
     topics: list[FetchTopic] = []
     for _ in range(n):
         fetch_topic = new(FetchTopic)
@@ -666,6 +683,8 @@ def _read_request_v9_to_v10(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
             raise null_refused("partitions")
         if n * 28 > size - pos:
             raise too_many(n)
+        if n > 1:
+            spend(n)
         partitions: list[FetchPartition] = []
         end = pos + n * 28
         for (
@@ -695,6 +714,8 @@ def _read_request_v9_to_v10(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         raise null_refused("forgotten_topics_data")
     if n * 6 > size - pos:
         raise too_many(n)
+    if n > 1:
+        spend(n * 2)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(n):
         forgotten_topic = new(ForgottenTopic)
@@ -736,6 +757,8 @@ def _read_request_v11(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         raise null_refused("topics")
     if n * 6 > size - pos:
         raise too_many(n)
+    if n > 1:
+        spend(n * 2)
     topics: list[FetchTopic] = []
     for _ in range(n):
         fetch_topic = new(FetchTopic)
@@ -753,6 +776,8 @@ def _read_request_v11(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
             raise null_refused("partitions")
         if n * 28 > size - pos:
             raise too_many(n)
+        if n > 1:
+            spend(n)
         partitions: list[FetchPartition] = []
         end = pos + n * 28
         for (
@@ -782,6 +807,8 @@ def _read_request_v11(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         raise null_refused("forgotten_topics_data")
     if n * 6 > size - pos:
         raise too_many(n)
+    if n > 1:
+        spend(n * 2)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(n):
         forgotten_topic = new(ForgottenTopic)
@@ -830,6 +857,8 @@ def _read_request_v12(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         n, pos = long_size(buf, pos, n)
     if (n - 1) * 3 > size - pos:
         raise too_many(n - 1)
+    if n > 2:
+        spend((n - 1) * 2)
     topics: list[FetchTopic] = []
     for _ in range(1, n):
         fetch_topic = new(FetchTopic)
@@ -847,6 +876,8 @@ def _read_request_v12(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
             n, pos = long_size(buf, pos, n)
         if (n - 1) * 33 > size - pos:
             raise too_many(n - 1)
+        if n > 2:
+            spend(n - 1)
         partitions: list[FetchPartition] = []
         end = pos + (n - 1) * 33
         if buf[pos + 32 : end : 33].count(0) == n - 1:
@@ -886,6 +917,8 @@ def _read_request_v12(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         n, pos = long_size(buf, pos, n)
     if (n - 1) * 3 > size - pos:
         raise too_many(n - 1)
+    if n > 2:
+        spend((n - 1) * 2)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(1, n):
         forgotten_topic = new(ForgottenTopic)
@@ -918,7 +951,7 @@ def _read_request_v12(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
     if buf[pos] == 0:
         pos += 1
     else:
-        tags, pos = uvarint(buf, pos)
+        tags, pos = tag_count(buf, pos)
         for _ in range(tags):
             tag, pos, stop = tagged_field(buf, pos)
             if tag == 0:
@@ -959,6 +992,8 @@ def _read_request_v13_to_v14(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         n, pos = long_size(buf, pos, n)
     if (n - 1) * 18 > size - pos:
         raise too_many(n - 1)
+    if n > 2:
+        spend((n - 1) * 2)
     topics: list[FetchTopic] = []
     for _ in range(1, n):
         fetch_topic = new(FetchTopic)
@@ -969,6 +1004,8 @@ def _read_request_v13_to_v14(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
             n, pos = long_size(buf, pos, n)
         if (n - 1) * 33 > size - pos:
             raise too_many(n - 1)
+        if n > 2:
+            spend(n - 1)
         partitions: list[FetchPartition] = []
         end = pos + (n - 1) * 33
         if buf[pos + 32 : end : 33].count(0) == n - 1:
@@ -1008,6 +1045,8 @@ def _read_request_v13_to_v14(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         n, pos = long_size(buf, pos, n)
     if (n - 1) * 18 > size - pos:
         raise too_many(n - 1)
+    if n > 2:
+        spend((n - 1) * 2)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(1, n):
         forgotten_topic = new(ForgottenTopic)
@@ -1033,7 +1072,7 @@ def _read_request_v13_to_v14(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
     if buf[pos] == 0:
         pos += 1
     else:
-        tags, pos = uvarint(buf, pos)
+        tags, pos = tag_count(buf, pos)
         for _ in range(tags):
             tag, pos, stop = tagged_field(buf, pos)
             if tag == 0:
@@ -1074,6 +1113,8 @@ def _read_request_v15_to_v16(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         n, pos = long_size(buf, pos, n)
     if (n - 1) * 18 > size - pos:
         raise too_many(n - 1)
+    if n > 2:
+        spend((n - 1) * 2)
     topics: list[FetchTopic] = []
     for _ in range(1, n):
         fetch_topic = new(FetchTopic)
@@ -1084,6 +1125,8 @@ def _read_request_v15_to_v16(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
             n, pos = long_size(buf, pos, n)
         if (n - 1) * 33 > size - pos:
             raise too_many(n - 1)
+        if n > 2:
+            spend(n - 1)
         partitions: list[FetchPartition] = []
         end = pos + (n - 1) * 33
         if buf[pos + 32 : end : 33].count(0) == n - 1:
@@ -1123,6 +1166,8 @@ def _read_request_v15_to_v16(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         n, pos = long_size(buf, pos, n)
     if (n - 1) * 18 > size - pos:
         raise too_many(n - 1)
+    if n > 2:
+        spend((n - 1) * 2)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(1, n):
         forgotten_topic = new(ForgottenTopic)
@@ -1148,7 +1193,7 @@ def _read_request_v15_to_v16(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
     if buf[pos] == 0:
         pos += 1
     else:
-        tags, pos = uvarint(buf, pos)
+        tags, pos = tag_count(buf, pos)
         for _ in range(tags):
             tag, pos, stop = tagged_field(buf, pos)
             if tag == 0:
@@ -1198,6 +1243,8 @@ def _read_request_v17(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         n, pos = long_size(buf, pos, n)
     if (n - 1) * 18 > size - pos:
         raise too_many(n - 1)
+    if n > 2:
+        spend((n - 1) * 2)
     topics: list[FetchTopic] = []
     for _ in range(1, n):
         fetch_topic = new(FetchTopic)
@@ -1208,6 +1255,8 @@ def _read_request_v17(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
             n, pos = long_size(buf, pos, n)
         if (n - 1) * 33 > size - pos:
             raise too_many(n - 1)
+        if n > 2:
+            spend(n - 1)
         partitions: list[FetchPartition] = []
         end = pos + (n - 1) * 33
         if buf[pos + 32 : end : 33].count(0) == n - 1:
@@ -1247,6 +1296,8 @@ def _read_request_v17(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         n, pos = long_size(buf, pos, n)
     if (n - 1) * 18 > size - pos:
         raise too_many(n - 1)
+    if n > 2:
+        spend((n - 1) * 2)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(1, n):
         forgotten_topic = new(ForgottenTopic)
@@ -1272,7 +1323,7 @@ def _read_request_v17(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
     if buf[pos] == 0:
         pos += 1
     else:
-        tags, pos = uvarint(buf, pos)
+        tags, pos = tag_count(buf, pos)
         for _ in range(tags):
             tag, pos, stop = tagged_field(buf, pos)
             if tag == 0:
@@ -1322,6 +1373,8 @@ def _read_request_v18(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         n, pos = long_size(buf, pos, n)
     if (n - 1) * 18 > size - pos:
         raise too_many(n - 1)
+    if n > 2:
+        spend((n - 1) * 2)
     topics: list[FetchTopic] = []
     for _ in range(1, n):
         fetch_topic = new(FetchTopic)
@@ -1332,6 +1385,8 @@ def _read_request_v18(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
             n, pos = long_size(buf, pos, n)
         if (n - 1) * 33 > size - pos:
             raise too_many(n - 1)
+        if n > 2:
+            spend(n - 1)
         partitions: list[FetchPartition] = []
         end = pos + (n - 1) * 33
         if buf[pos + 32 : end : 33].count(0) == n - 1:
@@ -1371,6 +1426,8 @@ def _read_request_v18(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
         n, pos = long_size(buf, pos, n)
     if (n - 1) * 18 > size - pos:
         raise too_many(n - 1)
+    if n > 2:
+        spend((n - 1) * 2)
     forgotten_topics_data: list[ForgottenTopic] = []
     for _ in range(1, n):
         forgotten_topic = new(ForgottenTopic)
@@ -1396,7 +1453,7 @@ def _read_request_v18(buf: bytes, pos: int) -> tuple[FetchRequest, int]:
     if buf[pos] == 0:
         pos += 1
     else:
-        tags, pos = uvarint(buf, pos)
+        tags, pos = tag_count(buf, pos)
         for _ in range(tags):
             tag, pos, stop = tagged_field(buf, pos)
             if tag == 0:
@@ -2409,7 +2466,7 @@ def _read_response_v12(buf: memoryview, pos: int) -> tuple[FetchResponse, int]:
             if buf[pos] == 0:
                 pos += 1
             else:
-                tags, pos = uvarint(buf, pos)
+                tags, pos = tag_count(buf, pos)
                 for _ in range(tags):
                     tag, pos, stop = tagged_field(buf, pos)
                     if tag == 0:
@@ -2527,7 +2584,7 @@ def _read_response_v13_to_v15(buf: memoryview, pos: int) -> tuple[FetchResponse,
             if buf[pos] == 0:
                 pos += 1
             else:
-                tags, pos = uvarint(buf, pos)
+                tags, pos = tag_count(buf, pos)
                 for _ in range(tags):
                     tag, pos, stop = tagged_field(buf, pos)
                     if tag == 0:
@@ -2645,7 +2702,7 @@ def _read_response_v16_to_v18(buf: memoryview, pos: int) -> tuple[FetchResponse,
             if buf[pos] == 0:
                 pos += 1
             else:
-                tags, pos = uvarint(buf, pos)
+                tags, pos = tag_count(buf, pos)
                 for _ in range(tags):
                     tag, pos, stop = tagged_field(buf, pos)
                     if tag == 0:
@@ -2690,7 +2747,7 @@ def _read_response_v16_to_v18(buf: memoryview, pos: int) -> tuple[FetchResponse,
     if buf[pos] == 0:
         pos += 1
     else:
-        tags_2, pos = uvarint(buf, pos)
+        tags_2, pos = tag_count(buf, pos)
         for _ in range(tags_2):
             tag, pos, stop_2 = tagged_field(buf, pos)
             if tag == 0:
@@ -3158,7 +3215,7 @@ def _write_response_v16_to_v18(out: bytearray, message: FetchResponse, inserts: 
         out.append(0)
 
 
-REQUEST: Codec[FetchRequest] = Codec(
+REQUEST: MessageCodec[FetchRequest] = MessageCodec(
     "FetchRequest",
     4,
     (
@@ -3198,7 +3255,7 @@ REQUEST: Codec[FetchRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[FetchResponse] = Codec(
+RESPONSE: MessageCodec[FetchResponse] = MessageCodec(
     "FetchResponse",
     4,
     (

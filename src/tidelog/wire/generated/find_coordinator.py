@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -141,7 +141,7 @@ def _read_request_v4_to_v6(buf: bytes, pos: int) -> tuple[FindCoordinatorRequest
     message.key = ""
     (message.key_type,) = _b.unpack_from(buf, pos)
     pos += 1
-    message.coordinator_keys, pos = compact_array(buf, pos, compact_string, 1)
+    message.coordinator_keys, pos = compact_array(buf, pos, compact_string, 1, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -296,7 +296,7 @@ def _write_response_v4_to_v6(out: bytearray, message: FindCoordinatorResponse, i
     out.append(0)
 
 
-REQUEST: Codec[FindCoordinatorRequest] = Codec(
+REQUEST: MessageCodec[FindCoordinatorRequest] = MessageCodec(
     "FindCoordinatorRequest",
     0,
     (
@@ -320,7 +320,7 @@ REQUEST: Codec[FindCoordinatorRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[FindCoordinatorResponse] = Codec(
+RESPONSE: MessageCodec[FindCoordinatorResponse] = MessageCodec(
     "FindCoordinatorResponse",
     0,
     (

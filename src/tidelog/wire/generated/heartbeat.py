@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import Inserts, Struct, new
 from tidelog.wire.reading import compact_string, nullable_compact_string, nullable_string, skip_tagged_fields, string
 from tidelog.wire.writing import (
@@ -148,7 +148,7 @@ def _write_response_v4(out: bytearray, message: HeartbeatResponse, _inserts: Ins
     out += _ihx.pack(message.throttle_time_ms, message.error_code)
 
 
-REQUEST: Codec[HeartbeatRequest] = Codec(
+REQUEST: MessageCodec[HeartbeatRequest] = MessageCodec(
     "HeartbeatRequest",
     0,
     (
@@ -168,7 +168,7 @@ REQUEST: Codec[HeartbeatRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[HeartbeatResponse] = Codec(
+RESPONSE: MessageCodec[HeartbeatResponse] = MessageCodec(
     "HeartbeatResponse",
     0,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -144,7 +144,7 @@ def _read_request_alter_configs_resource_v0(buf: bytes, pos: int) -> tuple[Alter
     (alter_configs_resource.resource_type,) = _b.unpack_from(buf, pos)
     pos += 1
     alter_configs_resource.resource_name, pos = string(buf, pos)
-    alter_configs_resource.configs, pos = array(buf, pos, _read_request_alterable_config_v0, 5)
+    alter_configs_resource.configs, pos = array(buf, pos, _read_request_alterable_config_v0, 5, 1)
     return alter_configs_resource, pos
 
 
@@ -153,14 +153,14 @@ def _read_request_alter_configs_resource_v1(buf: bytes, pos: int) -> tuple[Alter
     (alter_configs_resource.resource_type,) = _b.unpack_from(buf, pos)
     pos += 1
     alter_configs_resource.resource_name, pos = compact_string(buf, pos)
-    alter_configs_resource.configs, pos = compact_array(buf, pos, _read_request_alterable_config_v1, 4)
+    alter_configs_resource.configs, pos = compact_array(buf, pos, _read_request_alterable_config_v1, 4, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return alter_configs_resource, pos
 
 
 def _read_request_v0(buf: bytes, pos: int) -> tuple[IncrementalAlterConfigsRequest, int]:
     message = new(IncrementalAlterConfigsRequest)
-    message.resources, pos = array(buf, pos, _read_request_alter_configs_resource_v0, 7)
+    message.resources, pos = array(buf, pos, _read_request_alter_configs_resource_v0, 7, 2)
     (message.validate_only,) = _t.unpack_from(buf, pos)
     pos += 1
     return message, pos
@@ -168,7 +168,7 @@ def _read_request_v0(buf: bytes, pos: int) -> tuple[IncrementalAlterConfigsReque
 
 def _read_request_v1(buf: bytes, pos: int) -> tuple[IncrementalAlterConfigsRequest, int]:
     message = new(IncrementalAlterConfigsRequest)
-    message.resources, pos = compact_array(buf, pos, _read_request_alter_configs_resource_v1, 4)
+    message.resources, pos = compact_array(buf, pos, _read_request_alter_configs_resource_v1, 4, 2)
     (message.validate_only,) = _t.unpack_from(buf, pos)
     pos += 1
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -289,7 +289,7 @@ def _write_response_v1(out: bytearray, message: IncrementalAlterConfigsResponse,
     out.append(0)
 
 
-REQUEST: Codec[IncrementalAlterConfigsRequest] = Codec(
+REQUEST: MessageCodec[IncrementalAlterConfigsRequest] = MessageCodec(
     "IncrementalAlterConfigsRequest",
     0,
     (
@@ -303,7 +303,7 @@ REQUEST: Codec[IncrementalAlterConfigsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[IncrementalAlterConfigsResponse] = Codec(
+RESPONSE: MessageCodec[IncrementalAlterConfigsResponse] = MessageCodec(
     "IncrementalAlterConfigsResponse",
     0,
     (

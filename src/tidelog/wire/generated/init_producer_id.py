@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import Inserts, Struct, new
 from tidelog.wire.reading import nullable_compact_string, nullable_string, skip_tagged_fields
 from tidelog.wire.writing import absent, put_nullable_compact_string, put_nullable_string
@@ -239,7 +239,7 @@ def _write_response_v6(out: bytearray, message: InitProducerIdResponse, _inserts
     )
 
 
-REQUEST: Codec[InitProducerIdRequest] = Codec(
+REQUEST: MessageCodec[InitProducerIdRequest] = MessageCodec(
     "InitProducerIdRequest",
     0,
     (
@@ -263,7 +263,7 @@ REQUEST: Codec[InitProducerIdRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[InitProducerIdResponse] = Codec(
+RESPONSE: MessageCodec[InitProducerIdResponse] = MessageCodec(
     "InitProducerIdResponse",
     0,
     (

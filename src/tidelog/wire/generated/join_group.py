@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Buffer, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -170,7 +170,7 @@ def _read_request_v0(buf: memoryview, pos: int) -> tuple[JoinGroupRequest, int]:
     pos += 4
     message.member_id, pos = string(buf, pos)
     message.protocol_type, pos = string(buf, pos)
-    message.protocols, pos = array(buf, pos, _read_request_join_group_request_protocol_v0_to_v5, 6)
+    message.protocols, pos = array(buf, pos, _read_request_join_group_request_protocol_v0_to_v5, 6, 1)
     return message, pos
 
 
@@ -183,7 +183,7 @@ def _read_request_v1_to_v4(buf: memoryview, pos: int) -> tuple[JoinGroupRequest,
     pos += 8
     message.member_id, pos = string(buf, pos)
     message.protocol_type, pos = string(buf, pos)
-    message.protocols, pos = array(buf, pos, _read_request_join_group_request_protocol_v0_to_v5, 6)
+    message.protocols, pos = array(buf, pos, _read_request_join_group_request_protocol_v0_to_v5, 6, 1)
     return message, pos
 
 
@@ -196,7 +196,7 @@ def _read_request_v5(buf: memoryview, pos: int) -> tuple[JoinGroupRequest, int]:
     message.member_id, pos = string(buf, pos)
     message.group_instance_id, pos = nullable_string(buf, pos)
     message.protocol_type, pos = string(buf, pos)
-    message.protocols, pos = array(buf, pos, _read_request_join_group_request_protocol_v0_to_v5, 6)
+    message.protocols, pos = array(buf, pos, _read_request_join_group_request_protocol_v0_to_v5, 6, 1)
     return message, pos
 
 
@@ -209,7 +209,7 @@ def _read_request_v6_to_v7(buf: memoryview, pos: int) -> tuple[JoinGroupRequest,
     message.member_id, pos = compact_string(buf, pos)
     message.group_instance_id, pos = nullable_compact_string(buf, pos)
     message.protocol_type, pos = compact_string(buf, pos)
-    message.protocols, pos = compact_array(buf, pos, _read_request_join_group_request_protocol_v6_to_v9, 3)
+    message.protocols, pos = compact_array(buf, pos, _read_request_join_group_request_protocol_v6_to_v9, 3, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -222,7 +222,7 @@ def _read_request_v8_to_v9(buf: memoryview, pos: int) -> tuple[JoinGroupRequest,
     message.member_id, pos = compact_string(buf, pos)
     message.group_instance_id, pos = nullable_compact_string(buf, pos)
     message.protocol_type, pos = compact_string(buf, pos)
-    message.protocols, pos = compact_array(buf, pos, _read_request_join_group_request_protocol_v6_to_v9, 3)
+    message.protocols, pos = compact_array(buf, pos, _read_request_join_group_request_protocol_v6_to_v9, 3, 1)
     message.reason, pos = nullable_compact_string(buf, pos)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
@@ -501,7 +501,7 @@ def _write_response_v9(out: bytearray, message: JoinGroupResponse, inserts: Inse
     out.append(0)
 
 
-REQUEST: Codec[JoinGroupRequest] = Codec(
+REQUEST: MessageCodec[JoinGroupRequest] = MessageCodec(
     "JoinGroupRequest",
     0,
     (
@@ -531,7 +531,7 @@ REQUEST: Codec[JoinGroupRequest] = Codec(
     holds_views=True,
 )
 
-RESPONSE: Codec[JoinGroupResponse] = Codec(
+RESPONSE: MessageCodec[JoinGroupResponse] = MessageCodec(
     "JoinGroupResponse",
     0,
     (

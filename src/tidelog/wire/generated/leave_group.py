@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -142,7 +142,7 @@ def _read_request_v3(buf: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
     message = new(LeaveGroupRequest)
     message.member_id = ""
     message.group_id, pos = string(buf, pos)
-    message.members, pos = array(buf, pos, _read_request_member_identity_v3, 4)
+    message.members, pos = array(buf, pos, _read_request_member_identity_v3, 4, 1)
     return message, pos
 
 
@@ -150,7 +150,7 @@ def _read_request_v4(buf: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
     message = new(LeaveGroupRequest)
     message.member_id = ""
     message.group_id, pos = compact_string(buf, pos)
-    message.members, pos = compact_array(buf, pos, _read_request_member_identity_v4, 3)
+    message.members, pos = compact_array(buf, pos, _read_request_member_identity_v4, 3, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -159,7 +159,7 @@ def _read_request_v5(buf: bytes, pos: int) -> tuple[LeaveGroupRequest, int]:
     message = new(LeaveGroupRequest)
     message.member_id = ""
     message.group_id, pos = compact_string(buf, pos)
-    message.members, pos = compact_array(buf, pos, _read_request_member_identity_v5, 4)
+    message.members, pos = compact_array(buf, pos, _read_request_member_identity_v5, 4, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -302,7 +302,7 @@ def _write_response_v4_to_v5(out: bytearray, message: LeaveGroupResponse, insert
     out.append(0)
 
 
-REQUEST: Codec[LeaveGroupRequest] = Codec(
+REQUEST: MessageCodec[LeaveGroupRequest] = MessageCodec(
     "LeaveGroupRequest",
     0,
     (
@@ -324,7 +324,7 @@ REQUEST: Codec[LeaveGroupRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[LeaveGroupResponse] = Codec(
+RESPONSE: MessageCodec[LeaveGroupResponse] = MessageCodec(
     "LeaveGroupResponse",
     0,
     (

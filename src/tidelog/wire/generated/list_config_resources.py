@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import compact_array, compact_numbers, compact_string, skip_tagged_fields
 from tidelog.wire.writing import absent, put_compact_array, put_compact_numbers, put_compact_string
@@ -141,7 +141,7 @@ def _write_response_v1(out: bytearray, message: ListConfigResourcesResponse, ins
     out.append(0)
 
 
-REQUEST: Codec[ListConfigResourcesRequest] = Codec(
+REQUEST: MessageCodec[ListConfigResourcesRequest] = MessageCodec(
     "ListConfigResourcesRequest",
     0,
     (
@@ -155,7 +155,7 @@ REQUEST: Codec[ListConfigResourcesRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[ListConfigResourcesResponse] = Codec(
+RESPONSE: MessageCodec[ListConfigResourcesResponse] = MessageCodec(
     "ListConfigResourcesResponse",
     0,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import array, compact_array, compact_string, skip_tagged_fields, string
 from tidelog.wire.writing import (
@@ -94,15 +94,15 @@ def _read_request_v3(buf: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
 def _read_request_v4(buf: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
     message = new(ListGroupsRequest)
     message.types_filter = []
-    message.states_filter, pos = compact_array(buf, pos, compact_string, 1)
+    message.states_filter, pos = compact_array(buf, pos, compact_string, 1, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
 
 def _read_request_v5(buf: bytes, pos: int) -> tuple[ListGroupsRequest, int]:
     message = new(ListGroupsRequest)
-    message.states_filter, pos = compact_array(buf, pos, compact_string, 1)
-    message.types_filter, pos = compact_array(buf, pos, compact_string, 1)
+    message.states_filter, pos = compact_array(buf, pos, compact_string, 1, 1)
+    message.types_filter, pos = compact_array(buf, pos, compact_string, 1, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -272,7 +272,7 @@ def _write_response_v5(out: bytearray, message: ListGroupsResponse, inserts: Ins
     out.append(0)
 
 
-REQUEST: Codec[ListGroupsRequest] = Codec(
+REQUEST: MessageCodec[ListGroupsRequest] = MessageCodec(
     "ListGroupsRequest",
     0,
     (
@@ -294,7 +294,7 @@ REQUEST: Codec[ListGroupsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[ListGroupsResponse] = Codec(
+RESPONSE: MessageCodec[ListGroupsResponse] = MessageCodec(
     "ListGroupsResponse",
     0,
     (

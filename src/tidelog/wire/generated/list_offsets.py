@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import array, compact_array, compact_string, skip_tagged_fields, string
 from tidelog.wire.writing import absent, put_array, put_compact_array, put_compact_string, put_string
@@ -164,21 +164,23 @@ def _read_request_list_offsets_partition_v6_to_v11(buf: bytes, pos: int) -> tupl
 def _read_request_list_offsets_topic_v1_to_v3(buf: bytes, pos: int) -> tuple[ListOffsetsTopic, int]:
     list_offsets_topic = new(ListOffsetsTopic)
     list_offsets_topic.name, pos = string(buf, pos)
-    list_offsets_topic.partitions, pos = array(buf, pos, _read_request_list_offsets_partition_v1_to_v3, 12)
+    list_offsets_topic.partitions, pos = array(buf, pos, _read_request_list_offsets_partition_v1_to_v3, 12, 1)
     return list_offsets_topic, pos
 
 
 def _read_request_list_offsets_topic_v4_to_v5(buf: bytes, pos: int) -> tuple[ListOffsetsTopic, int]:
     list_offsets_topic = new(ListOffsetsTopic)
     list_offsets_topic.name, pos = string(buf, pos)
-    list_offsets_topic.partitions, pos = array(buf, pos, _read_request_list_offsets_partition_v4_to_v5, 16)
+    list_offsets_topic.partitions, pos = array(buf, pos, _read_request_list_offsets_partition_v4_to_v5, 16, 1)
     return list_offsets_topic, pos
 
 
 def _read_request_list_offsets_topic_v6_to_v11(buf: bytes, pos: int) -> tuple[ListOffsetsTopic, int]:
     list_offsets_topic = new(ListOffsetsTopic)
     list_offsets_topic.name, pos = compact_string(buf, pos)
-    list_offsets_topic.partitions, pos = compact_array(buf, pos, _read_request_list_offsets_partition_v6_to_v11, 17)
+    list_offsets_topic.partitions, pos = compact_array(
+        buf, pos, _read_request_list_offsets_partition_v6_to_v11, 17, 1
+    )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return list_offsets_topic, pos
 
@@ -189,7 +191,7 @@ def _read_request_v1(buf: bytes, pos: int) -> tuple[ListOffsetsRequest, int]:
     message.timeout_ms = 0
     (message.replica_id,) = _i.unpack_from(buf, pos)
     pos += 4
-    message.topics, pos = array(buf, pos, _read_request_list_offsets_topic_v1_to_v3, 6)
+    message.topics, pos = array(buf, pos, _read_request_list_offsets_topic_v1_to_v3, 6, 2)
     return message, pos
 
 
@@ -198,7 +200,7 @@ def _read_request_v2_to_v3(buf: bytes, pos: int) -> tuple[ListOffsetsRequest, in
     message.timeout_ms = 0
     message.replica_id, message.isolation_level = _ib.unpack_from(buf, pos)
     pos += 5
-    message.topics, pos = array(buf, pos, _read_request_list_offsets_topic_v1_to_v3, 6)
+    message.topics, pos = array(buf, pos, _read_request_list_offsets_topic_v1_to_v3, 6, 2)
     return message, pos
 
 
@@ -207,7 +209,7 @@ def _read_request_v4_to_v5(buf: bytes, pos: int) -> tuple[ListOffsetsRequest, in
     message.timeout_ms = 0
     message.replica_id, message.isolation_level = _ib.unpack_from(buf, pos)
     pos += 5
-    message.topics, pos = array(buf, pos, _read_request_list_offsets_topic_v4_to_v5, 6)
+    message.topics, pos = array(buf, pos, _read_request_list_offsets_topic_v4_to_v5, 6, 2)
     return message, pos
 
 
@@ -216,7 +218,7 @@ def _read_request_v6_to_v9(buf: bytes, pos: int) -> tuple[ListOffsetsRequest, in
     message.timeout_ms = 0
     message.replica_id, message.isolation_level = _ib.unpack_from(buf, pos)
     pos += 5
-    message.topics, pos = compact_array(buf, pos, _read_request_list_offsets_topic_v6_to_v11, 3)
+    message.topics, pos = compact_array(buf, pos, _read_request_list_offsets_topic_v6_to_v11, 3, 2)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -225,7 +227,7 @@ def _read_request_v10_to_v11(buf: bytes, pos: int) -> tuple[ListOffsetsRequest, 
     message = new(ListOffsetsRequest)
     message.replica_id, message.isolation_level = _ib.unpack_from(buf, pos)
     pos += 5
-    message.topics, pos = compact_array(buf, pos, _read_request_list_offsets_topic_v6_to_v11, 3)
+    message.topics, pos = compact_array(buf, pos, _read_request_list_offsets_topic_v6_to_v11, 3, 2)
     (message.timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -505,7 +507,7 @@ def _write_response_v6_to_v11(out: bytearray, message: ListOffsetsResponse, inse
     out.append(0)
 
 
-REQUEST: Codec[ListOffsetsRequest] = Codec(
+REQUEST: MessageCodec[ListOffsetsRequest] = MessageCodec(
     "ListOffsetsRequest",
     1,
     (
@@ -537,7 +539,7 @@ REQUEST: Codec[ListOffsetsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[ListOffsetsResponse] = Codec(
+RESPONSE: MessageCodec[ListOffsetsResponse] = MessageCodec(
     "ListOffsetsResponse",
     1,
     (

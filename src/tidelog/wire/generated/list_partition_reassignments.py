@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -129,7 +129,7 @@ def _read_request_v0(buf: bytes, pos: int) -> tuple[ListPartitionReassignmentsRe
     message = new(ListPartitionReassignmentsRequest)
     (message.timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
-    message.topics, pos = nullable_compact_array(buf, pos, _read_request_list_partition_reassignments_topics_v0, 3)
+    message.topics, pos = nullable_compact_array(buf, pos, _read_request_list_partition_reassignments_topics_v0, 3, 2)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -208,7 +208,7 @@ def _write_response_v0(out: bytearray, message: ListPartitionReassignmentsRespon
     out.append(0)
 
 
-REQUEST: Codec[ListPartitionReassignmentsRequest] = Codec(
+REQUEST: MessageCodec[ListPartitionReassignmentsRequest] = MessageCodec(
     "ListPartitionReassignmentsRequest",
     0,
     (_read_request_v0,),
@@ -216,7 +216,7 @@ REQUEST: Codec[ListPartitionReassignmentsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[ListPartitionReassignmentsResponse] = Codec(
+RESPONSE: MessageCodec[ListPartitionReassignmentsResponse] = MessageCodec(
     "ListPartitionReassignmentsResponse",
     0,
     (_read_response_v0,),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -93,7 +93,7 @@ def _read_request_v0(buf: bytes, pos: int) -> tuple[ListTransactionsRequest, int
     message = new(ListTransactionsRequest)
     message.duration_filter = -1
     message.transactional_id_pattern = None
-    message.state_filters, pos = compact_array(buf, pos, compact_string, 1)
+    message.state_filters, pos = compact_array(buf, pos, compact_string, 1, 1)
     message.producer_id_filters, pos = compact_numbers(buf, pos, "q")
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
@@ -102,7 +102,7 @@ def _read_request_v0(buf: bytes, pos: int) -> tuple[ListTransactionsRequest, int
 def _read_request_v1(buf: bytes, pos: int) -> tuple[ListTransactionsRequest, int]:
     message = new(ListTransactionsRequest)
     message.transactional_id_pattern = None
-    message.state_filters, pos = compact_array(buf, pos, compact_string, 1)
+    message.state_filters, pos = compact_array(buf, pos, compact_string, 1, 1)
     message.producer_id_filters, pos = compact_numbers(buf, pos, "q")
     (message.duration_filter,) = _q.unpack_from(buf, pos)
     pos += 8
@@ -112,7 +112,7 @@ def _read_request_v1(buf: bytes, pos: int) -> tuple[ListTransactionsRequest, int
 
 def _read_request_v2(buf: bytes, pos: int) -> tuple[ListTransactionsRequest, int]:
     message = new(ListTransactionsRequest)
-    message.state_filters, pos = compact_array(buf, pos, compact_string, 1)
+    message.state_filters, pos = compact_array(buf, pos, compact_string, 1, 1)
     message.producer_id_filters, pos = compact_numbers(buf, pos, "q")
     (message.duration_filter,) = _q.unpack_from(buf, pos)
     pos += 8
@@ -183,7 +183,7 @@ def _write_response_v0_to_v2(out: bytearray, message: ListTransactionsResponse, 
     out.append(0)
 
 
-REQUEST: Codec[ListTransactionsRequest] = Codec(
+REQUEST: MessageCodec[ListTransactionsRequest] = MessageCodec(
     "ListTransactionsRequest",
     0,
     (
@@ -199,7 +199,7 @@ REQUEST: Codec[ListTransactionsRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[ListTransactionsResponse] = Codec(
+RESPONSE: MessageCodec[ListTransactionsResponse] = MessageCodec(
     "ListTransactionsResponse",
     0,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, NO_UUID, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -225,7 +225,7 @@ def _read_request_v0(buf: bytes, pos: int) -> tuple[MetadataRequest, int]:
     message.allow_auto_topic_creation = True
     message.include_cluster_authorized_operations = False
     message.include_topic_authorized_operations = False
-    message.topics, pos = array(buf, pos, _read_request_metadata_request_topic_v0_to_v8, 2)
+    message.topics, pos = array(buf, pos, _read_request_metadata_request_topic_v0_to_v8, 2, 1)
     return message, pos
 
 
@@ -234,7 +234,7 @@ def _read_request_v1_to_v3(buf: bytes, pos: int) -> tuple[MetadataRequest, int]:
     message.allow_auto_topic_creation = True
     message.include_cluster_authorized_operations = False
     message.include_topic_authorized_operations = False
-    message.topics, pos = nullable_array(buf, pos, _read_request_metadata_request_topic_v0_to_v8, 2)
+    message.topics, pos = nullable_array(buf, pos, _read_request_metadata_request_topic_v0_to_v8, 2, 1)
     return message, pos
 
 
@@ -242,7 +242,7 @@ def _read_request_v4_to_v7(buf: bytes, pos: int) -> tuple[MetadataRequest, int]:
     message = new(MetadataRequest)
     message.include_cluster_authorized_operations = False
     message.include_topic_authorized_operations = False
-    message.topics, pos = nullable_array(buf, pos, _read_request_metadata_request_topic_v0_to_v8, 2)
+    message.topics, pos = nullable_array(buf, pos, _read_request_metadata_request_topic_v0_to_v8, 2, 1)
     (message.allow_auto_topic_creation,) = _t.unpack_from(buf, pos)
     pos += 1
     return message, pos
@@ -250,7 +250,7 @@ def _read_request_v4_to_v7(buf: bytes, pos: int) -> tuple[MetadataRequest, int]:
 
 def _read_request_v8(buf: bytes, pos: int) -> tuple[MetadataRequest, int]:
     message = new(MetadataRequest)
-    message.topics, pos = nullable_array(buf, pos, _read_request_metadata_request_topic_v0_to_v8, 2)
+    message.topics, pos = nullable_array(buf, pos, _read_request_metadata_request_topic_v0_to_v8, 2, 1)
     (
         message.allow_auto_topic_creation,
         message.include_cluster_authorized_operations,
@@ -262,7 +262,7 @@ def _read_request_v8(buf: bytes, pos: int) -> tuple[MetadataRequest, int]:
 
 def _read_request_v9(buf: bytes, pos: int) -> tuple[MetadataRequest, int]:
     message = new(MetadataRequest)
-    message.topics, pos = nullable_compact_array(buf, pos, _read_request_metadata_request_topic_v9, 2)
+    message.topics, pos = nullable_compact_array(buf, pos, _read_request_metadata_request_topic_v9, 2, 1)
     (
         message.allow_auto_topic_creation,
         message.include_cluster_authorized_operations,
@@ -275,7 +275,7 @@ def _read_request_v9(buf: bytes, pos: int) -> tuple[MetadataRequest, int]:
 
 def _read_request_v10(buf: bytes, pos: int) -> tuple[MetadataRequest, int]:
     message = new(MetadataRequest)
-    message.topics, pos = nullable_compact_array(buf, pos, _read_request_metadata_request_topic_v10_to_v13, 18)
+    message.topics, pos = nullable_compact_array(buf, pos, _read_request_metadata_request_topic_v10_to_v13, 18, 1)
     (
         message.allow_auto_topic_creation,
         message.include_cluster_authorized_operations,
@@ -289,7 +289,7 @@ def _read_request_v10(buf: bytes, pos: int) -> tuple[MetadataRequest, int]:
 def _read_request_v11_to_v13(buf: bytes, pos: int) -> tuple[MetadataRequest, int]:
     message = new(MetadataRequest)
     message.include_cluster_authorized_operations = False
-    message.topics, pos = nullable_compact_array(buf, pos, _read_request_metadata_request_topic_v10_to_v13, 18)
+    message.topics, pos = nullable_compact_array(buf, pos, _read_request_metadata_request_topic_v10_to_v13, 18, 1)
     message.allow_auto_topic_creation, message.include_topic_authorized_operations = _tt.unpack_from(buf, pos)
     pos += 2
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -1080,7 +1080,7 @@ def _write_response_v13(out: bytearray, message: MetadataResponse, inserts: Inse
     out += _hx.pack(message.error_code)
 
 
-REQUEST: Codec[MetadataRequest] = Codec(
+REQUEST: MessageCodec[MetadataRequest] = MessageCodec(
     "MetadataRequest",
     0,
     (
@@ -1118,7 +1118,7 @@ REQUEST: Codec[MetadataRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[MetadataResponse] = Codec(
+RESPONSE: MessageCodec[MetadataResponse] = MessageCodec(
     "MetadataResponse",
     0,
     (

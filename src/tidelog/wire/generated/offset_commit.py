@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, NO_UUID, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -198,7 +198,7 @@ def _read_request_offset_commit_request_topic_v2_to_v5(buf: bytes, pos: int) -> 
     offset_commit_request_topic.topic_id = NO_UUID
     offset_commit_request_topic.name, pos = string(buf, pos)
     offset_commit_request_topic.partitions, pos = array(
-        buf, pos, _read_request_offset_commit_request_partition_v2_to_v5, 14
+        buf, pos, _read_request_offset_commit_request_partition_v2_to_v5, 14, 1
     )
     return offset_commit_request_topic, pos
 
@@ -208,7 +208,7 @@ def _read_request_offset_commit_request_topic_v6_to_v7(buf: bytes, pos: int) -> 
     offset_commit_request_topic.topic_id = NO_UUID
     offset_commit_request_topic.name, pos = string(buf, pos)
     offset_commit_request_topic.partitions, pos = array(
-        buf, pos, _read_request_offset_commit_request_partition_v6_to_v7, 18
+        buf, pos, _read_request_offset_commit_request_partition_v6_to_v7, 18, 1
     )
     return offset_commit_request_topic, pos
 
@@ -218,7 +218,7 @@ def _read_request_offset_commit_request_topic_v8_to_v9(buf: bytes, pos: int) -> 
     offset_commit_request_topic.topic_id = NO_UUID
     offset_commit_request_topic.name, pos = compact_string(buf, pos)
     offset_commit_request_topic.partitions, pos = compact_array(
-        buf, pos, _read_request_offset_commit_request_partition_v8_to_v10, 18
+        buf, pos, _read_request_offset_commit_request_partition_v8_to_v10, 18, 1
     )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return offset_commit_request_topic, pos
@@ -230,7 +230,7 @@ def _read_request_offset_commit_request_topic_v10(buf: bytes, pos: int) -> tuple
     (offset_commit_request_topic.topic_id,) = _g.unpack_from(buf, pos)
     pos += 16
     offset_commit_request_topic.partitions, pos = compact_array(
-        buf, pos, _read_request_offset_commit_request_partition_v8_to_v10, 18
+        buf, pos, _read_request_offset_commit_request_partition_v8_to_v10, 18, 1
     )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return offset_commit_request_topic, pos
@@ -245,7 +245,7 @@ def _read_request_v2_to_v4(buf: bytes, pos: int) -> tuple[OffsetCommitRequest, i
     message.member_id, pos = string(buf, pos)
     (message.retention_time_ms,) = _q.unpack_from(buf, pos)
     pos += 8
-    message.topics, pos = array(buf, pos, _read_request_offset_commit_request_topic_v2_to_v5, 6)
+    message.topics, pos = array(buf, pos, _read_request_offset_commit_request_topic_v2_to_v5, 6, 2)
     return message, pos
 
 
@@ -257,7 +257,7 @@ def _read_request_v5(buf: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
     (message.generation_id_or_member_epoch,) = _i.unpack_from(buf, pos)
     pos += 4
     message.member_id, pos = string(buf, pos)
-    message.topics, pos = array(buf, pos, _read_request_offset_commit_request_topic_v2_to_v5, 6)
+    message.topics, pos = array(buf, pos, _read_request_offset_commit_request_topic_v2_to_v5, 6, 2)
     return message, pos
 
 
@@ -269,7 +269,7 @@ def _read_request_v6(buf: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
     (message.generation_id_or_member_epoch,) = _i.unpack_from(buf, pos)
     pos += 4
     message.member_id, pos = string(buf, pos)
-    message.topics, pos = array(buf, pos, _read_request_offset_commit_request_topic_v6_to_v7, 6)
+    message.topics, pos = array(buf, pos, _read_request_offset_commit_request_topic_v6_to_v7, 6, 2)
     return message, pos
 
 
@@ -281,7 +281,7 @@ def _read_request_v7(buf: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
     pos += 4
     message.member_id, pos = string(buf, pos)
     message.group_instance_id, pos = nullable_string(buf, pos)
-    message.topics, pos = array(buf, pos, _read_request_offset_commit_request_topic_v6_to_v7, 6)
+    message.topics, pos = array(buf, pos, _read_request_offset_commit_request_topic_v6_to_v7, 6, 2)
     return message, pos
 
 
@@ -293,7 +293,7 @@ def _read_request_v8_to_v9(buf: bytes, pos: int) -> tuple[OffsetCommitRequest, i
     pos += 4
     message.member_id, pos = compact_string(buf, pos)
     message.group_instance_id, pos = nullable_compact_string(buf, pos)
-    message.topics, pos = compact_array(buf, pos, _read_request_offset_commit_request_topic_v8_to_v9, 3)
+    message.topics, pos = compact_array(buf, pos, _read_request_offset_commit_request_topic_v8_to_v9, 3, 2)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -306,7 +306,7 @@ def _read_request_v10(buf: bytes, pos: int) -> tuple[OffsetCommitRequest, int]:
     pos += 4
     message.member_id, pos = compact_string(buf, pos)
     message.group_instance_id, pos = nullable_compact_string(buf, pos)
-    message.topics, pos = compact_array(buf, pos, _read_request_offset_commit_request_topic_v10, 18)
+    message.topics, pos = compact_array(buf, pos, _read_request_offset_commit_request_topic_v10, 18, 2)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -601,7 +601,7 @@ def _write_response_v10(out: bytearray, message: OffsetCommitResponse, inserts: 
     out.append(0)
 
 
-REQUEST: Codec[OffsetCommitRequest] = Codec(
+REQUEST: MessageCodec[OffsetCommitRequest] = MessageCodec(
     "OffsetCommitRequest",
     2,
     (
@@ -629,7 +629,7 @@ REQUEST: Codec[OffsetCommitRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[OffsetCommitResponse] = Codec(
+RESPONSE: MessageCodec[OffsetCommitResponse] = MessageCodec(
     "OffsetCommitResponse",
     2,
     (

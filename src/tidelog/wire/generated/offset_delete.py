@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import array, string
 from tidelog.wire.writing import put_array, put_string
@@ -116,14 +116,16 @@ def _read_request_offset_delete_request_partition_v0(
 def _read_request_offset_delete_request_topic_v0(buf: bytes, pos: int) -> tuple[OffsetDeleteRequestTopic, int]:
     offset_delete_request_topic = new(OffsetDeleteRequestTopic)
     offset_delete_request_topic.name, pos = string(buf, pos)
-    offset_delete_request_topic.partitions, pos = array(buf, pos, _read_request_offset_delete_request_partition_v0, 4)
+    offset_delete_request_topic.partitions, pos = array(
+        buf, pos, _read_request_offset_delete_request_partition_v0, 4, 1
+    )
     return offset_delete_request_topic, pos
 
 
 def _read_request_v0(buf: bytes, pos: int) -> tuple[OffsetDeleteRequest, int]:
     message = new(OffsetDeleteRequest)
     message.group_id, pos = string(buf, pos)
-    message.topics, pos = array(buf, pos, _read_request_offset_delete_request_topic_v0, 6)
+    message.topics, pos = array(buf, pos, _read_request_offset_delete_request_topic_v0, 6, 2)
     return message, pos
 
 
@@ -193,7 +195,7 @@ def _write_response_v0(out: bytearray, message: OffsetDeleteResponse, inserts: I
     put_array(out, message.topics, _write_response_offset_delete_response_topic_v0, inserts)
 
 
-REQUEST: Codec[OffsetDeleteRequest] = Codec(
+REQUEST: MessageCodec[OffsetDeleteRequest] = MessageCodec(
     "OffsetDeleteRequest",
     0,
     (_read_request_v0,),
@@ -201,7 +203,7 @@ REQUEST: Codec[OffsetDeleteRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[OffsetDeleteResponse] = Codec(
+RESPONSE: MessageCodec[OffsetDeleteResponse] = MessageCodec(
     "OffsetDeleteResponse",
     0,
     (_read_response_v0,),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, NO_UUID, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -282,7 +282,7 @@ def _read_request_offset_fetch_request_group_v8(buf: bytes, pos: int) -> tuple[O
     offset_fetch_request_group.member_epoch = -1
     offset_fetch_request_group.group_id, pos = compact_string(buf, pos)
     offset_fetch_request_group.topics, pos = nullable_compact_array(
-        buf, pos, _read_request_offset_fetch_request_topics_v8_to_v9, 3
+        buf, pos, _read_request_offset_fetch_request_topics_v8_to_v9, 3, 2
     )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return offset_fetch_request_group, pos
@@ -295,7 +295,7 @@ def _read_request_offset_fetch_request_group_v9(buf: bytes, pos: int) -> tuple[O
     (offset_fetch_request_group.member_epoch,) = _i.unpack_from(buf, pos)
     pos += 4
     offset_fetch_request_group.topics, pos = nullable_compact_array(
-        buf, pos, _read_request_offset_fetch_request_topics_v8_to_v9, 3
+        buf, pos, _read_request_offset_fetch_request_topics_v8_to_v9, 3, 2
     )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return offset_fetch_request_group, pos
@@ -308,7 +308,7 @@ def _read_request_offset_fetch_request_group_v10(buf: bytes, pos: int) -> tuple[
     (offset_fetch_request_group.member_epoch,) = _i.unpack_from(buf, pos)
     pos += 4
     offset_fetch_request_group.topics, pos = nullable_compact_array(
-        buf, pos, _read_request_offset_fetch_request_topics_v10, 18
+        buf, pos, _read_request_offset_fetch_request_topics_v10, 18, 2
     )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return offset_fetch_request_group, pos
@@ -319,7 +319,7 @@ def _read_request_v1(buf: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
     message.groups = []
     message.require_stable = False
     message.group_id, pos = string(buf, pos)
-    message.topics, pos = array(buf, pos, _read_request_offset_fetch_request_topic_v1_to_v5, 6)
+    message.topics, pos = array(buf, pos, _read_request_offset_fetch_request_topic_v1_to_v5, 6, 2)
     return message, pos
 
 
@@ -328,7 +328,7 @@ def _read_request_v2_to_v5(buf: bytes, pos: int) -> tuple[OffsetFetchRequest, in
     message.groups = []
     message.require_stable = False
     message.group_id, pos = string(buf, pos)
-    message.topics, pos = nullable_array(buf, pos, _read_request_offset_fetch_request_topic_v1_to_v5, 6)
+    message.topics, pos = nullable_array(buf, pos, _read_request_offset_fetch_request_topic_v1_to_v5, 6, 2)
     return message, pos
 
 
@@ -337,7 +337,7 @@ def _read_request_v6(buf: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
     message.groups = []
     message.require_stable = False
     message.group_id, pos = compact_string(buf, pos)
-    message.topics, pos = nullable_compact_array(buf, pos, _read_request_offset_fetch_request_topic_v6_to_v7, 3)
+    message.topics, pos = nullable_compact_array(buf, pos, _read_request_offset_fetch_request_topic_v6_to_v7, 3, 2)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -346,7 +346,7 @@ def _read_request_v7(buf: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
     message = new(OffsetFetchRequest)
     message.groups = []
     message.group_id, pos = compact_string(buf, pos)
-    message.topics, pos = nullable_compact_array(buf, pos, _read_request_offset_fetch_request_topic_v6_to_v7, 3)
+    message.topics, pos = nullable_compact_array(buf, pos, _read_request_offset_fetch_request_topic_v6_to_v7, 3, 2)
     (message.require_stable,) = _t.unpack_from(buf, pos)
     pos += 1
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -357,7 +357,7 @@ def _read_request_v8(buf: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
     message = new(OffsetFetchRequest)
     message.group_id = ""
     message.topics = []
-    message.groups, pos = compact_array(buf, pos, _read_request_offset_fetch_request_group_v8, 3)
+    message.groups, pos = compact_array(buf, pos, _read_request_offset_fetch_request_group_v8, 3, 3)
     (message.require_stable,) = _t.unpack_from(buf, pos)
     pos += 1
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -368,7 +368,7 @@ def _read_request_v9(buf: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
     message = new(OffsetFetchRequest)
     message.group_id = ""
     message.topics = []
-    message.groups, pos = compact_array(buf, pos, _read_request_offset_fetch_request_group_v9, 8)
+    message.groups, pos = compact_array(buf, pos, _read_request_offset_fetch_request_group_v9, 8, 3)
     (message.require_stable,) = _t.unpack_from(buf, pos)
     pos += 1
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -379,7 +379,7 @@ def _read_request_v10(buf: bytes, pos: int) -> tuple[OffsetFetchRequest, int]:
     message = new(OffsetFetchRequest)
     message.group_id = ""
     message.topics = []
-    message.groups, pos = compact_array(buf, pos, _read_request_offset_fetch_request_group_v10, 8)
+    message.groups, pos = compact_array(buf, pos, _read_request_offset_fetch_request_group_v10, 8, 3)
     (message.require_stable,) = _t.unpack_from(buf, pos)
     pos += 1
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -908,7 +908,7 @@ def _write_response_v10(out: bytearray, message: OffsetFetchResponse, inserts: I
     out.append(0)
 
 
-REQUEST: Codec[OffsetFetchRequest] = Codec(
+REQUEST: MessageCodec[OffsetFetchRequest] = MessageCodec(
     "OffsetFetchRequest",
     1,
     (
@@ -938,7 +938,7 @@ REQUEST: Codec[OffsetFetchRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[OffsetFetchResponse] = Codec(
+RESPONSE: MessageCodec[OffsetFetchResponse] = MessageCodec(
     "OffsetFetchResponse",
     1,
     (

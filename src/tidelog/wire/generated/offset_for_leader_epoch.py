@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import array, compact_array, compact_string, skip_tagged_fields, string
 from tidelog.wire.writing import put_array, put_compact_array, put_compact_string, put_string
@@ -143,7 +143,9 @@ def _read_request_offset_for_leader_partition_v4(buf: bytes, pos: int) -> tuple[
 def _read_request_offset_for_leader_topic_v2_to_v3(buf: bytes, pos: int) -> tuple[OffsetForLeaderTopic, int]:
     offset_for_leader_topic = new(OffsetForLeaderTopic)
     offset_for_leader_topic.topic, pos = string(buf, pos)
-    offset_for_leader_topic.partitions, pos = array(buf, pos, _read_request_offset_for_leader_partition_v2_to_v3, 12)
+    offset_for_leader_topic.partitions, pos = array(
+        buf, pos, _read_request_offset_for_leader_partition_v2_to_v3, 12, 1
+    )
     return offset_for_leader_topic, pos
 
 
@@ -151,7 +153,7 @@ def _read_request_offset_for_leader_topic_v4(buf: bytes, pos: int) -> tuple[Offs
     offset_for_leader_topic = new(OffsetForLeaderTopic)
     offset_for_leader_topic.topic, pos = compact_string(buf, pos)
     offset_for_leader_topic.partitions, pos = compact_array(
-        buf, pos, _read_request_offset_for_leader_partition_v4, 13
+        buf, pos, _read_request_offset_for_leader_partition_v4, 13, 1
     )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return offset_for_leader_topic, pos
@@ -160,7 +162,7 @@ def _read_request_offset_for_leader_topic_v4(buf: bytes, pos: int) -> tuple[Offs
 def _read_request_v2(buf: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest, int]:
     message = new(OffsetForLeaderEpochRequest)
     message.replica_id = -2
-    message.topics, pos = array(buf, pos, _read_request_offset_for_leader_topic_v2_to_v3, 6)
+    message.topics, pos = array(buf, pos, _read_request_offset_for_leader_topic_v2_to_v3, 6, 2)
     return message, pos
 
 
@@ -168,7 +170,7 @@ def _read_request_v3(buf: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest,
     message = new(OffsetForLeaderEpochRequest)
     (message.replica_id,) = _i.unpack_from(buf, pos)
     pos += 4
-    message.topics, pos = array(buf, pos, _read_request_offset_for_leader_topic_v2_to_v3, 6)
+    message.topics, pos = array(buf, pos, _read_request_offset_for_leader_topic_v2_to_v3, 6, 2)
     return message, pos
 
 
@@ -176,7 +178,7 @@ def _read_request_v4(buf: bytes, pos: int) -> tuple[OffsetForLeaderEpochRequest,
     message = new(OffsetForLeaderEpochRequest)
     (message.replica_id,) = _i.unpack_from(buf, pos)
     pos += 4
-    message.topics, pos = compact_array(buf, pos, _read_request_offset_for_leader_topic_v4, 3)
+    message.topics, pos = compact_array(buf, pos, _read_request_offset_for_leader_topic_v4, 3, 2)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -336,7 +338,7 @@ def _write_response_v4(out: bytearray, message: OffsetForLeaderEpochResponse, in
     out.append(0)
 
 
-REQUEST: Codec[OffsetForLeaderEpochRequest] = Codec(
+REQUEST: MessageCodec[OffsetForLeaderEpochRequest] = MessageCodec(
     "OffsetForLeaderEpochRequest",
     2,
     (
@@ -352,7 +354,7 @@ REQUEST: Codec[OffsetForLeaderEpochRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[OffsetForLeaderEpochResponse] = Codec(
+RESPONSE: MessageCodec[OffsetForLeaderEpochResponse] = MessageCodec(
     "OffsetForLeaderEpochResponse",
     2,
     (

@@ -6,16 +6,17 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, NO_UUID, Buffer, Inserts, Struct, new
 from tidelog.wire.reading import (
     long_size,
     long_string_size,
     null_refused,
     skip_tagged_fields,
+    spend,
+    tag_count,
     tagged_field,
     too_many,
-    uvarint,
     wrong_tagged_size,
 )
 from tidelog.wire.writing import absent, put_long_string_size, put_tagged_field, put_uvarint, wrong_uuid
@@ -229,6 +230,8 @@ def _read_request_v3_to_v8(buf: memoryview, pos: int) -> tuple[ProduceRequest, i
         raise null_refused("topic_data")
     if n * 6 > size - pos:
         raise too_many(n)
+    if n > 1:
+        spend(n * 2)
     topic_data: list[TopicProduceData] = []
     for _ in range(n):
         topic_produce_data = new(TopicProduceData)
@@ -246,6 +249,8 @@ def _read_request_v3_to_v8(buf: memoryview, pos: int) -> tuple[ProduceRequest, i
             raise null_refused("partition_data")
         if n * 8 > size - pos:
             raise too_many(n)
+        if n > 1:
+            spend(n)
         partition_data: list[PartitionProduceData] = []
         for _ in range(n):
             partition_produce_data = new(PartitionProduceData)
@@ -283,6 +288,8 @@ def _read_request_v9_to_v12(buf: memoryview, pos: int) -> tuple[ProduceRequest, 
         n, pos = long_size(buf, pos, n)
     if (n - 1) * 3 > size - pos:
         raise too_many(n - 1)
+    if n > 2:
+        spend((n - 1) * 2)
     topic_data: list[TopicProduceData] = []
     for _ in range(1, n):
         topic_produce_data = new(TopicProduceData)
@@ -300,6 +307,8 @@ def _read_request_v9_to_v12(buf: memoryview, pos: int) -> tuple[ProduceRequest, 
             n, pos = long_size(buf, pos, n)
         if (n - 1) * 6 > size - pos:
             raise too_many(n - 1)
+        if n > 2:
+            spend(n - 1)
         partition_data: list[PartitionProduceData] = []
         for _ in range(1, n):
             partition_produce_data = new(PartitionProduceData)
@@ -351,6 +360,8 @@ def _read_request_v13(buf: memoryview, pos: int) -> tuple[ProduceRequest, int]:
         n, pos = long_size(buf, pos, n)
     if (n - 1) * 18 > size - pos:
         raise too_many(n - 1)
+    if n > 2:
+        spend((n - 1) * 2)
     topic_data: list[TopicProduceData] = []
     for _ in range(1, n):
         topic_produce_data = new(TopicProduceData)
@@ -361,6 +372,8 @@ def _read_request_v13(buf: memoryview, pos: int) -> tuple[ProduceRequest, int]:
             n, pos = long_size(buf, pos, n)
         if (n - 1) * 6 > size - pos:
             raise too_many(n - 1)
+        if n > 2:
+            spend(n - 1)
         partition_data: list[PartitionProduceData] = []
         for _ in range(1, n):
             partition_produce_data = new(PartitionProduceData)
@@ -848,7 +861,7 @@ def _read_response_v10_to_v12(buf: bytes, pos: int) -> tuple[ProduceResponse, in
             if buf[pos] == 0:
                 pos += 1
             else:
-                tags, pos = uvarint(buf, pos)
+                tags, pos = tag_count(buf, pos)
                 for _ in range(tags):
                     tag, pos, stop = tagged_field(buf, pos)
                     if tag == 0:
@@ -877,7 +890,7 @@ def _read_response_v10_to_v12(buf: bytes, pos: int) -> tuple[ProduceResponse, in
     if buf[pos] == 0:
         pos += 1
     else:
-        tags_2, pos = uvarint(buf, pos)
+        tags_2, pos = tag_count(buf, pos)
         for _ in range(tags_2):
             tag, pos, stop_2 = tagged_field(buf, pos)
             if tag == 0:
@@ -989,7 +1002,7 @@ def _read_response_v13(buf: bytes, pos: int) -> tuple[ProduceResponse, int]:
             if buf[pos] == 0:
                 pos += 1
             else:
-                tags, pos = uvarint(buf, pos)
+                tags, pos = tag_count(buf, pos)
                 for _ in range(tags):
                     tag, pos, stop = tagged_field(buf, pos)
                     if tag == 0:
@@ -1018,7 +1031,7 @@ def _read_response_v13(buf: bytes, pos: int) -> tuple[ProduceResponse, int]:
     if buf[pos] == 0:
         pos += 1
     else:
-        tags_2, pos = uvarint(buf, pos)
+        tags_2, pos = tag_count(buf, pos)
         for _ in range(tags_2):
             tag, pos, stop_2 = tagged_field(buf, pos)
             if tag == 0:
@@ -1399,7 +1412,7 @@ def _write_response_v13(out: bytearray, message: ProduceResponse, _inserts: Inse
         out.append(0)
 
 
-REQUEST: Codec[ProduceRequest] = Codec(
+REQUEST: MessageCodec[ProduceRequest] = MessageCodec(
     "ProduceRequest",
     3,
     (
@@ -1431,7 +1444,7 @@ REQUEST: Codec[ProduceRequest] = Codec(
     holds_views=True,
 )
 
-RESPONSE: Codec[ProduceResponse] = Codec(
+RESPONSE: MessageCodec[ProduceResponse] = MessageCodec(
     "ProduceResponse",
     3,
     (

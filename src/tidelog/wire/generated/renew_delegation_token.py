@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import Buffer, Inserts, Struct, new
 from tidelog.wire.reading import compact_data, data, skip_tagged_fields
 from tidelog.wire.writing import put_compact_data, put_data
@@ -99,7 +99,7 @@ def _write_response_v2(out: bytearray, message: RenewDelegationTokenResponse, _i
     out += _hqix.pack(message.error_code, message.expiry_timestamp_ms, message.throttle_time_ms)
 
 
-REQUEST: Codec[RenewDelegationTokenRequest] = Codec(
+REQUEST: MessageCodec[RenewDelegationTokenRequest] = MessageCodec(
     "RenewDelegationTokenRequest",
     1,
     (
@@ -113,7 +113,7 @@ REQUEST: Codec[RenewDelegationTokenRequest] = Codec(
     holds_views=True,
 )
 
-RESPONSE: Codec[RenewDelegationTokenResponse] = Codec(
+RESPONSE: MessageCodec[RenewDelegationTokenResponse] = MessageCodec(
     "RenewDelegationTokenResponse",
     1,
     (

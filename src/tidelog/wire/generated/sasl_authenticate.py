@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import Buffer, Inserts, Struct, new
 from tidelog.wire.reading import compact_data, data, nullable_compact_string, nullable_string, skip_tagged_fields
 from tidelog.wire.writing import put_compact_data, put_data, put_nullable_compact_string, put_nullable_string
@@ -122,7 +122,7 @@ def _write_response_v2(out: bytearray, message: SaslAuthenticateResponse, _inser
     out += _qx.pack(message.session_lifetime_ms)
 
 
-REQUEST: Codec[SaslAuthenticateRequest] = Codec(
+REQUEST: MessageCodec[SaslAuthenticateRequest] = MessageCodec(
     "SaslAuthenticateRequest",
     0,
     (
@@ -138,7 +138,7 @@ REQUEST: Codec[SaslAuthenticateRequest] = Codec(
     holds_views=True,
 )
 
-RESPONSE: Codec[SaslAuthenticateResponse] = Codec(
+RESPONSE: MessageCodec[SaslAuthenticateResponse] = MessageCodec(
     "SaslAuthenticateResponse",
     0,
     (

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import array, string
 from tidelog.wire.writing import put_string, put_strings
@@ -61,7 +61,7 @@ def _write_response_v0_to_v1(out: bytearray, message: SaslHandshakeResponse, _in
     put_strings(out, message.mechanisms)
 
 
-REQUEST: Codec[SaslHandshakeRequest] = Codec(
+REQUEST: MessageCodec[SaslHandshakeRequest] = MessageCodec(
     "SaslHandshakeRequest",
     0,
     (
@@ -75,7 +75,7 @@ REQUEST: Codec[SaslHandshakeRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[SaslHandshakeResponse] = Codec(
+RESPONSE: MessageCodec[SaslHandshakeResponse] = MessageCodec(
     "SaslHandshakeResponse",
     0,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, NO_UUID, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -159,7 +159,7 @@ class ShareGroupDescribeResponse(Struct):
 
 def _read_request_v1(buf: bytes, pos: int) -> tuple[ShareGroupDescribeRequest, int]:
     message = new(ShareGroupDescribeRequest)
-    message.group_ids, pos = compact_array(buf, pos, compact_string, 1)
+    message.group_ids, pos = compact_array(buf, pos, compact_string, 1, 1)
     (message.include_authorized_operations,) = _t.unpack_from(buf, pos)
     pos += 1
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -270,7 +270,7 @@ def _write_response_v1(out: bytearray, message: ShareGroupDescribeResponse, inse
     out.append(0)
 
 
-REQUEST: Codec[ShareGroupDescribeRequest] = Codec(
+REQUEST: MessageCodec[ShareGroupDescribeRequest] = MessageCodec(
     "ShareGroupDescribeRequest",
     1,
     (_read_request_v1,),
@@ -278,7 +278,7 @@ REQUEST: Codec[ShareGroupDescribeRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[ShareGroupDescribeResponse] = Codec(
+RESPONSE: MessageCodec[ShareGroupDescribeResponse] = MessageCodec(
     "ShareGroupDescribeResponse",
     1,
     (_read_response_v1,),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -303,7 +303,7 @@ class StreamsGroupDescribeResponse(Struct):
 
 def _read_request_v0(buf: bytes, pos: int) -> tuple[StreamsGroupDescribeRequest, int]:
     message = new(StreamsGroupDescribeRequest)
-    message.group_ids, pos = compact_array(buf, pos, compact_string, 1)
+    message.group_ids, pos = compact_array(buf, pos, compact_string, 1, 1)
     (message.include_authorized_operations,) = _t.unpack_from(buf, pos)
     pos += 1
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -524,7 +524,7 @@ def _write_response_v0(out: bytearray, message: StreamsGroupDescribeResponse, in
     out.append(0)
 
 
-REQUEST: Codec[StreamsGroupDescribeRequest] = Codec(
+REQUEST: MessageCodec[StreamsGroupDescribeRequest] = MessageCodec(
     "StreamsGroupDescribeRequest",
     0,
     (_read_request_v0,),
@@ -532,7 +532,7 @@ REQUEST: Codec[StreamsGroupDescribeRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[StreamsGroupDescribeResponse] = Codec(
+RESPONSE: MessageCodec[StreamsGroupDescribeResponse] = MessageCodec(
     "StreamsGroupDescribeResponse",
     0,
     (_read_response_v0,),

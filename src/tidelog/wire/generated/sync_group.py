@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Buffer, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -133,7 +133,7 @@ def _read_request_v0_to_v2(buf: memoryview, pos: int) -> tuple[SyncGroupRequest,
     (message.generation_id,) = _i.unpack_from(buf, pos)
     pos += 4
     message.member_id, pos = string(buf, pos)
-    message.assignments, pos = array(buf, pos, _read_request_sync_group_request_assignment_v0_to_v3, 6)
+    message.assignments, pos = array(buf, pos, _read_request_sync_group_request_assignment_v0_to_v3, 6, 1)
     return message, pos
 
 
@@ -146,7 +146,7 @@ def _read_request_v3(buf: memoryview, pos: int) -> tuple[SyncGroupRequest, int]:
     pos += 4
     message.member_id, pos = string(buf, pos)
     message.group_instance_id, pos = nullable_string(buf, pos)
-    message.assignments, pos = array(buf, pos, _read_request_sync_group_request_assignment_v0_to_v3, 6)
+    message.assignments, pos = array(buf, pos, _read_request_sync_group_request_assignment_v0_to_v3, 6, 1)
     return message, pos
 
 
@@ -159,7 +159,7 @@ def _read_request_v4(buf: memoryview, pos: int) -> tuple[SyncGroupRequest, int]:
     pos += 4
     message.member_id, pos = compact_string(buf, pos)
     message.group_instance_id, pos = nullable_compact_string(buf, pos)
-    message.assignments, pos = compact_array(buf, pos, _read_request_sync_group_request_assignment_v4_to_v5, 3)
+    message.assignments, pos = compact_array(buf, pos, _read_request_sync_group_request_assignment_v4_to_v5, 3, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -173,7 +173,7 @@ def _read_request_v5(buf: memoryview, pos: int) -> tuple[SyncGroupRequest, int]:
     message.group_instance_id, pos = nullable_compact_string(buf, pos)
     message.protocol_type, pos = nullable_compact_string(buf, pos)
     message.protocol_name, pos = nullable_compact_string(buf, pos)
-    message.assignments, pos = compact_array(buf, pos, _read_request_sync_group_request_assignment_v4_to_v5, 3)
+    message.assignments, pos = compact_array(buf, pos, _read_request_sync_group_request_assignment_v4_to_v5, 3, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -297,7 +297,7 @@ def _write_response_v5(out: bytearray, message: SyncGroupResponse, _inserts: Ins
     out.append(0)
 
 
-REQUEST: Codec[SyncGroupRequest] = Codec(
+REQUEST: MessageCodec[SyncGroupRequest] = MessageCodec(
     "SyncGroupRequest",
     0,
     (
@@ -319,7 +319,7 @@ REQUEST: Codec[SyncGroupRequest] = Codec(
     holds_views=True,
 )
 
-RESPONSE: Codec[SyncGroupResponse] = Codec(
+RESPONSE: MessageCodec[SyncGroupResponse] = MessageCodec(
     "SyncGroupResponse",
     0,
     (

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import compact_array, compact_string, nullable_compact_string, skip_tagged_fields
 from tidelog.wire.writing import (
@@ -96,7 +96,7 @@ class TableDescribeResponse(Struct):
 
 def _read_request_v0(buf: bytes, pos: int) -> tuple[TableDescribeRequest, int]:
     message = new(TableDescribeRequest)
-    message.topics, pos = compact_array(buf, pos, compact_string, 1)
+    message.topics, pos = compact_array(buf, pos, compact_string, 1, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -171,7 +171,7 @@ def _write_response_v0(out: bytearray, message: TableDescribeResponse, inserts: 
     out.append(0)
 
 
-REQUEST: Codec[TableDescribeRequest] = Codec(
+REQUEST: MessageCodec[TableDescribeRequest] = MessageCodec(
     "TableDescribeRequest",
     0,
     (_read_request_v0,),
@@ -179,7 +179,7 @@ REQUEST: Codec[TableDescribeRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[TableDescribeResponse] = Codec(
+RESPONSE: MessageCodec[TableDescribeResponse] = MessageCodec(
     "TableDescribeResponse",
     0,
     (_read_response_v0,),

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Buffer, Inserts, Struct, new
 from tidelog.wire.reading import (
     compact_array,
@@ -145,7 +145,7 @@ def _read_request_table_get_partition_v0(buf: memoryview, pos: int) -> tuple[Tab
     table_get_partition = new(TableGetPartition)
     (table_get_partition.partition_index,) = _i.unpack_from(buf, pos)
     pos += 4
-    table_get_partition.keys, pos = compact_array(buf, pos, _read_request_table_get_key_v0, 2)
+    table_get_partition.keys, pos = compact_array(buf, pos, _read_request_table_get_key_v0, 2, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return table_get_partition, pos
 
@@ -155,7 +155,7 @@ def _read_request_v0(buf: memoryview, pos: int) -> tuple[TableGetRequest, int]:
     message.topic, pos = compact_string(buf, pos)
     message.at_least, message.timeout_ms = _qi.unpack_from(buf, pos)
     pos += 12
-    message.partitions, pos = compact_array(buf, pos, _read_request_table_get_partition_v0, 6)
+    message.partitions, pos = compact_array(buf, pos, _read_request_table_get_partition_v0, 6, 2)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -232,7 +232,7 @@ def _write_response_v0(out: bytearray, message: TableGetResponse, inserts: Inser
     out.append(0)
 
 
-REQUEST: Codec[TableGetRequest] = Codec(
+REQUEST: MessageCodec[TableGetRequest] = MessageCodec(
     "TableGetRequest",
     0,
     (_read_request_v0,),
@@ -240,7 +240,7 @@ REQUEST: Codec[TableGetRequest] = Codec(
     holds_views=True,
 )
 
-RESPONSE: Codec[TableGetResponse] = Codec(
+RESPONSE: MessageCodec[TableGetResponse] = MessageCodec(
     "TableGetResponse",
     0,
     (_read_response_v0,),

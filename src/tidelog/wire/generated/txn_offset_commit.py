@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import (
     array,
@@ -198,7 +198,7 @@ def _read_request_txn_offset_commit_request_topic_v0_to_v1(
     txn_offset_commit_request_topic = new(TxnOffsetCommitRequestTopic)
     txn_offset_commit_request_topic.name, pos = string(buf, pos)
     txn_offset_commit_request_topic.partitions, pos = array(
-        buf, pos, _read_request_txn_offset_commit_request_partition_v0_to_v1, 14
+        buf, pos, _read_request_txn_offset_commit_request_partition_v0_to_v1, 14, 1
     )
     return txn_offset_commit_request_topic, pos
 
@@ -207,7 +207,7 @@ def _read_request_txn_offset_commit_request_topic_v2(buf: bytes, pos: int) -> tu
     txn_offset_commit_request_topic = new(TxnOffsetCommitRequestTopic)
     txn_offset_commit_request_topic.name, pos = string(buf, pos)
     txn_offset_commit_request_topic.partitions, pos = array(
-        buf, pos, _read_request_txn_offset_commit_request_partition_v2, 18
+        buf, pos, _read_request_txn_offset_commit_request_partition_v2, 18, 1
     )
     return txn_offset_commit_request_topic, pos
 
@@ -218,7 +218,7 @@ def _read_request_txn_offset_commit_request_topic_v3_to_v5(
     txn_offset_commit_request_topic = new(TxnOffsetCommitRequestTopic)
     txn_offset_commit_request_topic.name, pos = compact_string(buf, pos)
     txn_offset_commit_request_topic.partitions, pos = compact_array(
-        buf, pos, _read_request_txn_offset_commit_request_partition_v3_to_v5, 18
+        buf, pos, _read_request_txn_offset_commit_request_partition_v3_to_v5, 18, 1
     )
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return txn_offset_commit_request_topic, pos
@@ -233,7 +233,7 @@ def _read_request_v0_to_v1(buf: bytes, pos: int) -> tuple[TxnOffsetCommitRequest
     message.group_id, pos = string(buf, pos)
     message.producer_id, message.producer_epoch = _qh.unpack_from(buf, pos)
     pos += 10
-    message.topics, pos = array(buf, pos, _read_request_txn_offset_commit_request_topic_v0_to_v1, 6)
+    message.topics, pos = array(buf, pos, _read_request_txn_offset_commit_request_topic_v0_to_v1, 6, 2)
     return message, pos
 
 
@@ -246,7 +246,7 @@ def _read_request_v2(buf: bytes, pos: int) -> tuple[TxnOffsetCommitRequest, int]
     message.group_id, pos = string(buf, pos)
     message.producer_id, message.producer_epoch = _qh.unpack_from(buf, pos)
     pos += 10
-    message.topics, pos = array(buf, pos, _read_request_txn_offset_commit_request_topic_v2, 6)
+    message.topics, pos = array(buf, pos, _read_request_txn_offset_commit_request_topic_v2, 6, 2)
     return message, pos
 
 
@@ -258,7 +258,7 @@ def _read_request_v3_to_v5(buf: bytes, pos: int) -> tuple[TxnOffsetCommitRequest
     pos += 14
     message.member_id, pos = compact_string(buf, pos)
     message.group_instance_id, pos = nullable_compact_string(buf, pos)
-    message.topics, pos = compact_array(buf, pos, _read_request_txn_offset_commit_request_topic_v3_to_v5, 3)
+    message.topics, pos = compact_array(buf, pos, _read_request_txn_offset_commit_request_topic_v3_to_v5, 3, 2)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -483,7 +483,7 @@ def _write_response_v3_to_v5(out: bytearray, message: TxnOffsetCommitResponse, i
     out.append(0)
 
 
-REQUEST: Codec[TxnOffsetCommitRequest] = Codec(
+REQUEST: MessageCodec[TxnOffsetCommitRequest] = MessageCodec(
     "TxnOffsetCommitRequest",
     0,
     (
@@ -505,7 +505,7 @@ REQUEST: Codec[TxnOffsetCommitRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[TxnOffsetCommitResponse] = Codec(
+RESPONSE: MessageCodec[TxnOffsetCommitResponse] = MessageCodec(
     "TxnOffsetCommitResponse",
     0,
     (

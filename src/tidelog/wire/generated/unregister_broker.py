@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import Inserts, Struct, new
 from tidelog.wire.reading import nullable_compact_string, skip_tagged_fields
 from tidelog.wire.writing import put_nullable_compact_string
@@ -71,7 +71,7 @@ def _write_response_v0(out: bytearray, message: UnregisterBrokerResponse, _inser
     out.append(0)
 
 
-REQUEST: Codec[UnregisterBrokerRequest] = Codec(
+REQUEST: MessageCodec[UnregisterBrokerRequest] = MessageCodec(
     "UnregisterBrokerRequest",
     0,
     (_read_request_v0,),
@@ -79,7 +79,7 @@ REQUEST: Codec[UnregisterBrokerRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[UnregisterBrokerResponse] = Codec(
+RESPONSE: MessageCodec[UnregisterBrokerResponse] = MessageCodec(
     "UnregisterBrokerResponse",
     0,
     (_read_response_v0,),

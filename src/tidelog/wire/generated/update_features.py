@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import compact_array, compact_string, nullable_compact_string, skip_tagged_fields
 from tidelog.wire.writing import absent, put_compact_array, put_compact_string, put_nullable_compact_string
@@ -125,7 +125,7 @@ def _read_request_v0(buf: bytes, pos: int) -> tuple[UpdateFeaturesRequest, int]:
     message.validate_only = False
     (message.timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
-    message.feature_updates, pos = compact_array(buf, pos, _read_request_feature_update_key_v0, 5)
+    message.feature_updates, pos = compact_array(buf, pos, _read_request_feature_update_key_v0, 5, 1)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -134,7 +134,7 @@ def _read_request_v1_to_v2(buf: bytes, pos: int) -> tuple[UpdateFeaturesRequest,
     message = new(UpdateFeaturesRequest)
     (message.timeout_ms,) = _i.unpack_from(buf, pos)
     pos += 4
-    message.feature_updates, pos = compact_array(buf, pos, _read_request_feature_update_key_v1_to_v2, 5)
+    message.feature_updates, pos = compact_array(buf, pos, _read_request_feature_update_key_v1_to_v2, 5, 1)
     (message.validate_only,) = _t.unpack_from(buf, pos)
     pos += 1
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -225,7 +225,7 @@ def _write_response_v2(out: bytearray, message: UpdateFeaturesResponse, _inserts
     out.append(0)
 
 
-REQUEST: Codec[UpdateFeaturesRequest] = Codec(
+REQUEST: MessageCodec[UpdateFeaturesRequest] = MessageCodec(
     "UpdateFeaturesRequest",
     0,
     (
@@ -241,7 +241,7 @@ REQUEST: Codec[UpdateFeaturesRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[UpdateFeaturesResponse] = Codec(
+RESPONSE: MessageCodec[UpdateFeaturesResponse] = MessageCodec(
     "UpdateFeaturesResponse",
     0,
     (

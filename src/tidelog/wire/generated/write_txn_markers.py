@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import struct
 
-from tidelog.wire.codec import Codec
+from tidelog.wire.codec import MessageCodec
 from tidelog.wire.primitives import EMPTY, Inserts, Struct, new
 from tidelog.wire.reading import compact_array, compact_numbers, compact_string, skip_tagged_fields
 from tidelog.wire.writing import put_compact_array, put_compact_numbers, put_compact_string
@@ -143,7 +143,7 @@ def _read_request_writable_txn_marker_v1(buf: bytes, pos: int) -> tuple[Writable
         _qht.unpack_from(buf, pos)
     )
     pos += 11
-    writable_txn_marker.topics, pos = compact_array(buf, pos, _read_request_writable_txn_marker_topic_v1_to_v2, 3)
+    writable_txn_marker.topics, pos = compact_array(buf, pos, _read_request_writable_txn_marker_topic_v1_to_v2, 3, 2)
     (writable_txn_marker.coordinator_epoch,) = _i.unpack_from(buf, pos)
     pos += 4
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -156,7 +156,7 @@ def _read_request_writable_txn_marker_v2(buf: bytes, pos: int) -> tuple[Writable
         _qht.unpack_from(buf, pos)
     )
     pos += 11
-    writable_txn_marker.topics, pos = compact_array(buf, pos, _read_request_writable_txn_marker_topic_v1_to_v2, 3)
+    writable_txn_marker.topics, pos = compact_array(buf, pos, _read_request_writable_txn_marker_topic_v1_to_v2, 3, 2)
     writable_txn_marker.coordinator_epoch, writable_txn_marker.transaction_version = _ib.unpack_from(buf, pos)
     pos += 5
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
@@ -165,14 +165,14 @@ def _read_request_writable_txn_marker_v2(buf: bytes, pos: int) -> tuple[Writable
 
 def _read_request_v1(buf: bytes, pos: int) -> tuple[WriteTxnMarkersRequest, int]:
     message = new(WriteTxnMarkersRequest)
-    message.markers, pos = compact_array(buf, pos, _read_request_writable_txn_marker_v1, 17)
+    message.markers, pos = compact_array(buf, pos, _read_request_writable_txn_marker_v1, 17, 3)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
 
 def _read_request_v2(buf: bytes, pos: int) -> tuple[WriteTxnMarkersRequest, int]:
     message = new(WriteTxnMarkersRequest)
-    message.markers, pos = compact_array(buf, pos, _read_request_writable_txn_marker_v2, 18)
+    message.markers, pos = compact_array(buf, pos, _read_request_writable_txn_marker_v2, 18, 3)
     pos = skip_tagged_fields(buf, pos) if buf[pos] else pos + 1
     return message, pos
 
@@ -293,7 +293,7 @@ def _write_response_v1_to_v2(out: bytearray, message: WriteTxnMarkersResponse, i
     out.append(0)
 
 
-REQUEST: Codec[WriteTxnMarkersRequest] = Codec(
+REQUEST: MessageCodec[WriteTxnMarkersRequest] = MessageCodec(
     "WriteTxnMarkersRequest",
     1,
     (
@@ -307,7 +307,7 @@ REQUEST: Codec[WriteTxnMarkersRequest] = Codec(
     holds_views=False,
 )
 
-RESPONSE: Codec[WriteTxnMarkersResponse] = Codec(
+RESPONSE: MessageCodec[WriteTxnMarkersResponse] = MessageCodec(
     "WriteTxnMarkersResponse",
     1,
     (
