@@ -7,7 +7,7 @@ from typing import Any, get_args, get_type_hints
 import hypothesis.strategies as st
 
 from tidelog.metadata.rows import TABLES, Row
-from tidelog.metadata.store import Change, Delete, Put
+from tidelog.metadata.store import Delete, Put, key_of
 
 INT64 = st.integers(-(2**63), 2**63 - 1)
 VALUES: dict[Any, st.SearchStrategy[Any]] = {
@@ -40,18 +40,14 @@ def deletes_of(table: type[Row]) -> st.SearchStrategy[Delete]:
 
 
 ROWS = st.sampled_from(TABLES).flatmap(rows_of)
-CHANGES: st.SearchStrategy[Change] = ROWS.map(Put) | st.sampled_from(TABLES).flatmap(deletes_of)
-
-
-def key_of(row: Row) -> tuple[Any, ...]:
-    return tuple(getattr(row, name) for name in row.KEY)
+CHANGES: st.SearchStrategy[Put | Delete] = ROWS.map(Put) | st.sampled_from(TABLES).flatmap(deletes_of)
 
 
 class Model:
     def __init__(self) -> None:
         self.rows: dict[type[Row], dict[tuple[Any, ...], Row]] = {table: {} for table in TABLES}
 
-    def apply(self, change: Change) -> None:
+    def apply(self, change: Put | Delete) -> None:
         if isinstance(change, Put):
             self.rows[type(change.row)][key_of(change.row)] = change.row
         else:

@@ -11,10 +11,10 @@ import pytest
 
 from tests.metadata.writer import CALLERS
 from tidelog.errors import InvalidInput, StorageUnavailable
-from tidelog.metadata import snapshot as module
+from tidelog.metadata.opening import snapshot
 from tidelog.metadata.rows import ClusterRow, OffsetRow
-from tidelog.metadata.snapshot import snapshot
 from tidelog.metadata.sqlite import SqliteStore
+from tidelog.metadata.sqlite import snapshot as module
 from tidelog.metadata.store import Put
 
 SNAPSHOTS, CHECKPOINTS, SECONDS = 25, 4, 60.0

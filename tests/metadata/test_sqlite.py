@@ -1,4 +1,5 @@
-"""What `SqliteStore` promises: whole writes, in order, together, durable, and errors that say what to do."""
+"""What is SQLite's own: commits that are shared, the file, its faults and its versions. What every engine promises is
+in `test_store.py`."""
 
 import asyncio
 import random
@@ -13,17 +14,21 @@ from typing import Any, ClassVar
 import pytest
 
 from tidelog.errors import (
+    Conflict,
     DirectoryInUse,
+    Fenced,
     InvalidInput,
+    MetadataDamaged,
+    MetadataTooNew,
     StorageError,
     StorageFull,
     StorageUnavailable,
     TidelogError,
 )
-from tidelog.metadata import sqlite
-from tidelog.metadata.rows import TABLES, ClusterRow, ConfigRow, GroupMemberRow, GroupRow, OffsetRow, Row, TopicRow
-from tidelog.metadata.sqlite import MetadataDamaged, MetadataTooNew, SqliteStore
-from tidelog.metadata.store import Change, Delete, Put
+from tidelog.metadata.rows import TABLES, ClusterRow, GroupMemberRow, GroupRow, OffsetRow, Row, TopicRow
+from tidelog.metadata.sqlite import SqliteStore, file, tables
+from tidelog.metadata.sqlite import store as store_module
+from tidelog.metadata.store import Change, Delete, Fence, Insert, Put
 
 OFFSET = OffsetRow("group", "topic", 0, 5, 1, "note", 1_700_000_000_000)
 GROUP = GroupRow("group", "classic", "consumer", "range", 3, "m-1", "Stable", 0, 7, '{"a": 1}')
@@ -83,51 +88,6 @@ async def all_at_once(store: SqliteStore) -> AsyncIterator[None]:
 # Rows
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
-        ClusterRow("id", "čeština 日本 🌊 \x00 '\"; DROP TABLE cluster"),
-        TopicRow("topic", bytes(range(16)), 2**31 - 1, 1_700_000_000_000),
-        ConfigRow("topic", "t", "retention.ms", "-1"),
-        OFFSET,
-        replace(OFFSET, expires_ms=2**63 - 1, offset=-(2**63)),
-        GROUP,
-        replace(GROUP, protocol=None, leader=None),
-        GroupMemberRow("group", "m-1", None, "client", "/127.0.0.1", 10_000, 60_000, 1, b"\x00\xff", b""),
-    ],
-    ids=lambda row: type(row).__name__,
-)
-def test_a_row_comes_back_as_it_was(row: Row, path: str) -> None:
-    assert after(path, [Put(row)], type(row)) == [row]
-
-
-def test_a_put_replaces_the_row_with_the_same_key(path: str) -> None:
-    rows = [OFFSET, replace(OFFSET, offset=6), replace(OFFSET, partition=1)]
-    assert after(path, [Put(row) for row in rows], OffsetRow) == rows[1:]
-
-
-@pytest.mark.parametrize(
-    ("key", "left"),
-    [
-        (("g1", "t1", 0), ["g1 t1 1", "g1 t2 0", "g2 t1 0"]),
-        (("g1", "t1"), ["g1 t2 0", "g2 t1 0"]),
-        (("g1",), ["g2 t1 0"]),
-        (("g",), ["g1 t1 0", "g1 t1 1", "g1 t2 0", "g2 t1 0"]),
-        ((), []),
-    ],
-)
-def test_a_delete_takes_the_rows_whose_key_begins_so(key: tuple[str | int, ...], left: list[str], path: str) -> None:
-    kept = [("g1", "t1", 0), ("g1", "t1", 1), ("g1", "t2", 0), ("g2", "t1", 0)]
-    puts = [Put(OffsetRow(group, topic, partition, 1, 0, "", 0)) for group, topic, partition in kept]
-    rows = after(path, [*puts, Delete(OffsetRow, key)], OffsetRow)
-    assert [f"{row.group} {row.topic} {row.partition}" for row in rows if isinstance(row, OffsetRow)] == left
-
-
-def test_changes_of_one_write_take_effect_in_their_order(path: str) -> None:
-    changes: list[Change] = [cluster("a", "1"), Delete(ClusterRow, ("a",)), cluster("b", "1"), cluster("b", "2")]
-    assert after(path, changes, ClusterRow) == [ClusterRow("b", "2")]
-
-
 def test_a_row_type_may_have_flags_and_any_default(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
     @dataclass(frozen=True, slots=True)
     class FlagRow:
@@ -142,15 +102,15 @@ def test_a_row_type_may_have_flags_and_any_default(path: str, monkeypatch: pytes
         sure: bool = True
 
     def layouts(*columns: str) -> dict[Any, Any]:
-        layout = sqlite._layout(FlagRow)  # type: ignore[arg-type]
+        layout = tables._layout(FlagRow)  # type: ignore[arg-type]
         return {FlagRow: replace(layout, columns={name: layout.columns[name] for name in columns})}
 
-    monkeypatch.setattr(sqlite, "_LAYOUTS", layouts("name", "on"))
+    monkeypatch.setattr(tables, "_LAYOUTS", layouts("name", "on"))
     in_store(path, lambda _: asyncio.sleep(0))
     with sqlite3.connect(path) as connection:
         connection.execute("INSERT INTO flag VALUES ('old', 0)")
     connection.close()
-    monkeypatch.setattr(sqlite, "_LAYOUTS", layouts("name", "on", "maybe", "text", "data", "number", "sure"))
+    monkeypatch.setattr(tables, "_LAYOUTS", layouts("name", "on", "maybe", "text", "data", "number", "sure"))
     new: Any = FlagRow("new", True, False, "", b"", 0, False)
     rows = after(path, [Put(new)], FlagRow)  # type: ignore[arg-type]
     assert rows == [new, FlagRow("old", False)]
@@ -213,57 +173,7 @@ def test_of_writes_in_one_commit_a_bad_one_fails_alone_and_whole(path: str) -> N
     in_store(path, play)
 
 
-def test_writes_take_effect_in_the_order_of_the_calls(path: str) -> None:
-    async def play(store: SqliteStore) -> None:
-        for turn in range(20):
-            writes = [store.write([cluster("same", f"{turn} {number}")]) for number in range(50)]
-            await asyncio.gather(*writes)
-            assert await store.load(ClusterRow) == [ClusterRow("same", f"{turn} 49")]
-
-    in_store(path, play)
-
-
-def test_a_load_sees_the_writes_before_it_and_not_those_after(path: str) -> None:
-    async def play(store: SqliteStore) -> None:
-        async with all_at_once(store):
-            answers = asyncio.gather(store.write([cluster("a")]), store.load(ClusterRow), store.write([cluster("b")]))
-            await asyncio.sleep(0)
-        assert (await answers)[1] == [ClusterRow("a", "")]
-
-    in_store(path, play)
-
-
-def test_a_write_whose_caller_gave_up_is_done_and_hurts_nobody(path: str) -> None:
-    async def play(store: SqliteStore) -> None:
-        async with all_at_once(store):
-            given_up = asyncio.ensure_future(store.write([cluster("given up")]))
-            other = asyncio.ensure_future(store.write([cluster("other")]))
-            await asyncio.sleep(0)
-            given_up.cancel()
-        await other
-        assert len(await store.load(ClusterRow)) == 2
-
-    in_store(path, play)
-
-
 # Closing
-
-
-def test_closing_waits_for_what_was_asked_for(path: str) -> None:
-    async def play() -> None:
-        store = await SqliteStore.open(path)
-        writes = [asyncio.ensure_future(store.write([cluster(str(number))])) for number in range(200)]
-        await asyncio.sleep(0)
-        await asyncio.gather(store.close(), store.close())
-        await asyncio.gather(*writes)
-        await store.close()
-        with pytest.raises(StorageUnavailable, match="closed"):
-            await store.write([])
-        with pytest.raises(StorageUnavailable, match="closed"):
-            await store.load(ClusterRow)
-
-    asyncio.run(play())
-    assert len(in_store(path, lambda store: store.load(ClusterRow))) == 200
 
 
 def test_a_closed_store_is_one_file_and_all_its_commits_reached_the_disk(path: str, tmp_path: Path) -> None:
@@ -352,14 +262,14 @@ def test_if_a_commit_fails_as_a_whole_each_write_is_tried_alone(path: str) -> No
 
 
 def test_a_read_only_file_is_said_to_be_one(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    connect = sqlite._connect
+    connect = file.connect
 
     def read_only(path: str, max_bytes: int | None, shown_as: str) -> sqlite3.Connection:
         connection = connect(path, max_bytes, shown_as)
         connection.execute("PRAGMA query_only=ON")
         return connection
 
-    monkeypatch.setattr(sqlite, "_connect", read_only)
+    monkeypatch.setattr(store_module, "connect", read_only)
     with pytest.raises(StorageUnavailable, match=r"metadata\.sqlite: it is read-only .* check the permissions"):
         in_store(path, lambda store: store.write([cluster("a")]))
 
@@ -371,7 +281,7 @@ def test_a_file_that_cannot_be_opened_is_named(where: str, tmp_path: Path) -> No
 
 
 def test_a_file_that_another_process_uses_is_refused(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "_LOCK_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(file, "_LOCK_TIMEOUT_S", 0.05)
     in_store(path, lambda store: store.write([cluster("a")]))
     other = sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
@@ -384,7 +294,7 @@ def test_a_file_that_another_process_uses_is_refused(path: str, monkeypatch: pyt
 
 
 def test_a_store_that_is_open_cannot_be_opened_again(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "_LOCK_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(file, "_LOCK_TIMEOUT_S", 0.05)
 
     async def play(store: SqliteStore) -> None:
         with pytest.raises(DirectoryInUse):
@@ -404,7 +314,7 @@ def test_somebody_elses_database_is_left_alone(path: str) -> None:
     with sqlite3.connect(path) as connection:
         connection.execute("CREATE TABLE guests (name TEXT)")
     connection.close()
-    with pytest.raises(StorageUnavailable, match="not Tidelog's"):
+    with pytest.raises(StorageUnavailable, match="not a database of Tidelog"):
         in_store(path, lambda _: asyncio.sleep(0))
 
 
@@ -438,6 +348,58 @@ def test_whatever_is_damaged_the_answer_is_rows_or_a_storage_error(path: str) ->
             errors.append(error)
     assert len(errors) > 5
     assert all(isinstance(error, StorageError) and "metadata.sqlite" in str(error) for error in errors)
+
+
+# What is kept beside rows
+
+
+def test_a_fence_costs_nothing_where_none_is_given_and_one_question_for_all_who_share_it(path: str) -> None:
+    asked: list[str] = []
+
+    async def play(store: SqliteStore) -> None:
+        mine, other = await store.acquire("mine"), await store.acquire("other")
+        store._connection.set_trace_callback(asked.append)
+        async with all_at_once(store):
+            writes = [store.write([cluster(str(number))], mine) for number in range(10)]
+            writes += [store.write([cluster("o")], other)]
+        for write in writes:
+            await write
+        assert [sql.split()[0] for sql in asked].count("SELECT") == 2
+        asked.clear()
+        await store.write([cluster("a"), cluster("b")])
+        assert [sql.split()[0] for sql in asked] == ["INSERT"]
+
+    with pytest.MonkeyPatch.context() as patch:  # the test looks from another thread
+        connect: Any = sqlite3.connect
+        patch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **k, check_same_thread=False))
+        in_store(path, play)
+
+
+def test_producer_ids_of_earlier_versions_are_not_given_out_again(path: str) -> None:
+    in_store(path, lambda store: store.write([cluster("next.producer.id", "3000")]))
+    assert in_store(path, lambda store: store.reserve("next.producer.id", 1000)) == 3000
+    assert in_store(path, lambda store: store.load(ClusterRow)) == [ClusterRow("next.producer.id", "4000")]
+
+
+def test_the_version_of_the_feed_is_written_with_the_changes_it_counts(path: str) -> None:
+    topic = TopicRow("topic", bytes(16), 1, 0)
+
+    def user_version() -> int:
+        with sqlite3.connect(path) as connection:
+            (stored,) = connection.execute("PRAGMA user_version").fetchone()
+        connection.close()
+        return int(stored)
+
+    in_store(path, lambda store: store.write([Put(topic)]))
+    assert user_version() == 1
+    with pytest.raises(Conflict):
+        in_store(path, lambda store: store.write([Put(topic), Insert(replace(topic, partitions=2))]))
+    with pytest.raises(Fenced):
+        in_store(path, lambda store: store.write([Put(topic)], Fence("scope", 7)))
+    in_store(path, lambda store: store.write([Put(OFFSET)]))
+    assert user_version() == 1
+    in_store(path, lambda store: store.write([Put(topic)]))
+    assert user_version() == 2
 
 
 # The schema
@@ -495,7 +457,7 @@ def test_a_newer_file_is_refused_and_left_as_it_is(statement: str, path: str) ->
     in_store(path, lambda store: store.write([cluster("a")]))
     change_file(path, statement)
     before = Path(path).read_bytes()
-    with pytest.raises(MetadataTooNew, match=r"newer Tidelog.*use that Tidelog, or restore the backup"):
+    with pytest.raises(MetadataTooNew, match=r"newer Tidelog.*use the newer Tidelog, or restore the backup"):
         in_store(path, lambda store: store.write([cluster("b")]))
     assert Path(path).read_bytes() == before
 
@@ -504,4 +466,4 @@ def test_a_new_field_without_a_default_is_a_mistake_that_is_told() -> None:
     from dataclasses import fields
 
     with pytest.raises(TypeError, match="'name' has no default"):
-        sqlite._literal(fields(ClusterRow)[0])
+        tables._literal(fields(ClusterRow)[0])

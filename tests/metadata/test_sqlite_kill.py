@@ -14,9 +14,8 @@ import pytest
 
 from tests.metadata.writer import CALLERS
 from tidelog.errors import DirectoryInUse
-from tidelog.metadata import sqlite
 from tidelog.metadata.rows import OffsetRow
-from tidelog.metadata.sqlite import SqliteStore
+from tidelog.metadata.sqlite import SqliteStore, file
 
 
 async def offsets(path: str) -> dict[tuple[str, str], int]:
@@ -51,7 +50,7 @@ def run_and_kill(path: str, start: int, rng: random.Random, *, try_to_share: boo
 
 
 def test_a_killed_writer_loses_nothing_that_it_acknowledged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite, "_LOCK_TIMEOUT_S", 0.05)
+    monkeypatch.setattr(file, "_LOCK_TIMEOUT_S", 0.05)
     rng = random.Random(7)
     path = str(tmp_path / "metadata.sqlite")
     start = 0

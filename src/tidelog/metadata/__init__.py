@@ -1,4 +1,5 @@
-"""Everything that is not records: rows behind one `MetadataStore`.
+"""Metadata, everything that is not records: rows in a `MetadataStore`.
 
-`rows` says what is kept, `store` how it is asked, `snapshot` looks at it from outside of a broker.
+`rows` defines the tables and `store` the interface. `opening` opens a store: nothing outside of this package knows
+which engine it is.
 """

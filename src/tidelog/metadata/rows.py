@@ -1,4 +1,4 @@
-"""What the metadata store keeps, a frozen dataclass per table.
+"""The tables of the metadata store, a frozen dataclass for each.
 
 A row's fields are its columns: str, int, bytes, bool, or one of those or None. `KEY` names the fields that identify a
 row, in order. Times are milliseconds since the epoch. Never rename or reuse a field: add one with a default.
@@ -29,8 +29,18 @@ class TopicRow:
 
 
 @dataclass(frozen=True, slots=True)
+class DeletedTopicRow:
+    """A deleted topic whose logs may still be on disk. The row is removed when the logs are."""
+
+    KEY: ClassVar[tuple[str, ...]] = ("topic_id",)
+
+    topic_id: bytes
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ConfigRow:
-    """A config that somebody set; defaults have no rows. `kind` is "topic", "broker" or "group"."""
+    """A config that was set explicitly; defaults have no rows. `kind` is "topic", "broker" or "group"."""
 
     KEY: ClassVar[tuple[str, ...]] = ("kind", "resource", "name")
 
@@ -53,13 +63,13 @@ class OffsetRow:
     leader_epoch: int
     metadata: str
     committed_ms: int
-    expires_ms: int | None = None  # only where the client asked for a retention of its own
+    expires_ms: int | None = None  # only if the client asked for its own retention
 
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """A consumer group. `kind` is "classic" or "consumer"; `epoch` is the generation of the first, the group epoch of
-    the second."""
+    """A consumer group. `kind` is "classic" or "consumer"; `epoch` is the generation of a classic group, the group
+    epoch of a consumer group."""
 
     KEY: ClassVar[tuple[str, ...]] = ("group",)
 
@@ -94,7 +104,7 @@ class GroupMemberRow:
 
 @dataclass(frozen=True, slots=True)
 class TransactionRow:
-    """A transactional id: its producer and its newest transaction. `state` is as Kafka names it."""
+    """A transactional id: its producer and its newest transaction. `state` is Kafka's name of the state."""
 
     KEY: ClassVar[tuple[str, ...]] = ("transactional_id",)
 
@@ -114,7 +124,8 @@ class TransactionRow:
 
 @dataclass(frozen=True, slots=True)
 class DecisionRow:
-    """The highest number for which transactions were committed together, of whoever numbers what they write."""
+    """The last batch of work whose transactions were committed together (`DecideTransactions`). The client of a scope
+    numbers its batches; `number` is the highest that is committed."""
 
     KEY: ClassVar[tuple[str, ...]] = ("scope",)
 
@@ -125,7 +136,7 @@ class DecisionRow:
 
 @dataclass(frozen=True, slots=True)
 class TransactionOffsetRow:
-    """An offset that will be a group's when the transaction commits."""
+    """An offset that becomes the group's committed offset when the transaction commits."""
 
     KEY: ClassVar[tuple[str, ...]] = ("transactional_id", "group", "topic", "partition")
 
@@ -142,6 +153,7 @@ class TransactionOffsetRow:
 Row: TypeAlias = (
     ClusterRow
     | TopicRow
+    | DeletedTopicRow
     | ConfigRow
     | OffsetRow
     | GroupRow
@@ -153,6 +165,7 @@ Row: TypeAlias = (
 TABLES: tuple[type[Row], ...] = (
     ClusterRow,
     TopicRow,
+    DeletedTopicRow,
     ConfigRow,
     OffsetRow,
     GroupRow,
@@ -161,3 +174,5 @@ TABLES: tuple[type[Row], ...] = (
     TransactionOffsetRow,
     DecisionRow,
 )
+SHARED: frozenset[type[Row]] = frozenset({TopicRow, ConfigRow})
+"""Tables that every broker of a cluster keeps in memory, and follows in the store's change feed."""

@@ -1,17 +1,19 @@
-"""The store against plain dicts, over random writes at once, failures and reopening."""
+"""Each engine against plain dicts, over random writes at once, failures and reopening."""
 
 import asyncio
 import tempfile
 from collections.abc import Sequence
+from pathlib import Path
 
 import hypothesis.strategies as st
+import pytest
 from hypothesis import given, settings
 
-from tests.metadata.rows import CHANGES, ROWS, Model, key_of
+from tests.metadata.engines import ENGINES
+from tests.metadata.rows import CHANGES, ROWS, Model
 from tidelog.errors import InvalidInput
 from tidelog.metadata.rows import TABLES, ClusterRow, GroupRow, Row
-from tidelog.metadata.sqlite import SqliteStore
-from tidelog.metadata.store import Change, Put
+from tidelog.metadata.store import Delete, MetadataStore, Put, key_of
 
 IMPOSSIBLE = [
     Put(GroupRow("g", "classic", "consumer", None, 2**70, None, "Empty", 0)),
@@ -22,16 +24,20 @@ ONE_CALLER = st.lists(CHANGES | st.sampled_from(IMPOSSIBLE), max_size=4)
 AT_ONCE = st.lists(ONE_CALLER, max_size=6)
 
 
-async def contents(store: SqliteStore) -> dict[type[Row], list[Row]]:
+async def contents(store: MetadataStore) -> dict[type[Row], list[Row]]:
     return {table: await store.load(table) for table in TABLES}
 
 
-@given(st.lists(AT_ONCE, max_size=5))
-@settings(max_examples=40, deadline=None)
-def test_the_store_holds_what_was_put_and_not_deleted_since(rounds: list[list[list[Change]]]) -> None:
-    async def play(path: str) -> None:
+@pytest.mark.parametrize("name", ENGINES)
+@given(rounds=st.lists(AT_ONCE, max_size=5))
+@settings(max_examples=40)
+def test_the_store_holds_what_was_put_and_not_deleted_since(
+    rounds: list[list[list[Put | Delete]]], name: str
+) -> None:
+    async def play(directory: str) -> None:
+        engine = ENGINES[name](Path(directory))
         model = Model()
-        store = await SqliteStore.open(path)
+        store = await engine.open()
         for number, callers in enumerate(rounds):
             outcomes = await asyncio.gather(*(store.write(changes) for changes in callers), return_exceptions=True)
             for changes, outcome in zip(callers, outcomes, strict=True):
@@ -43,30 +49,32 @@ def test_the_store_holds_what_was_put_and_not_deleted_since(rounds: list[list[li
                     model.apply(change)
             if number % 2:
                 await store.close()
-                store = await SqliteStore.open(path)
+                store = await engine.open()
             assert_same(await contents(store), model)
         await store.close()
 
     with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(play(f"{directory}/metadata.sqlite"))
+        asyncio.run(play(directory))
 
 
-@given(st.lists(ROWS, max_size=20))
-@settings(max_examples=25, deadline=None)
-def test_every_row_comes_back_as_it_was(rows: Sequence[Row]) -> None:
-    async def play(path: str) -> None:
+@pytest.mark.parametrize("name", ENGINES)
+@given(rows=st.lists(ROWS, max_size=20))
+@settings(max_examples=25)
+def test_every_row_comes_back_as_it_was(rows: Sequence[Row], name: str) -> None:
+    async def play(directory: str) -> None:
+        engine = ENGINES[name](Path(directory))
         model = Model()
-        store = await SqliteStore.open(path)
+        store = await engine.open()
         await store.write([Put(row) for row in rows])
         for row in rows:
             model.apply(Put(row))
         await store.close()
-        store = await SqliteStore.open(path)
+        store = await engine.open()
         assert_same(await contents(store), model)
         await store.close()
 
     with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(play(f"{directory}/metadata.sqlite"))
+        asyncio.run(play(directory))
 
 
 def assert_same(found: dict[type[Row], list[Row]], model: Model) -> None:

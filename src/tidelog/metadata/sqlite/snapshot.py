@@ -1,12 +1,13 @@
-"""A data directory's metadata as it was at one moment, for looking at: whether or not a broker runs on it.
+"""A copy of the metadata in a data directory at one point in time, for reading. A broker may be running on it.
 
-A broker keeps everybody else out of its file, so the file is copied, with its write-ahead log, and the copy is opened
-as any store. Nothing in the directory is written or locked.
+A broker holds an exclusive lock on its file, so the file is copied, together with its write-ahead log (WAL), and the
+copy is opened like any store. Nothing in the directory is written or locked.
 
-Why the copy is whole: commits go to the log, and a checkpoint moves them into the database; only after it the log
-begins anew, with another header. So a copy is consistent if no checkpoint wrote to the database while it was copied
-(it is compared afterwards) and the log did not begin anew (its header is the same before and after); otherwise it is
-copied again. A commit that was being written has no valid end in the copied log, and is left out.
+Why the copy is consistent: commits go to the WAL, and a checkpoint moves them into the database; only after that is
+the WAL restarted, with a new header. So a copy is consistent if no checkpoint wrote to the database during the copy
+(the two files are compared afterwards) and the WAL was not restarted (its header is the same before and after).
+Otherwise the copy is repeated. A commit that was being written has no valid end in the copied WAL, so SQLite ignores
+it.
 """
 
 import asyncio
@@ -18,7 +19,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tidelog.errors import InvalidInput, StorageUnavailable
-from tidelog.metadata.sqlite import METADATA_FILE, SqliteStore
+from tidelog.metadata.sqlite.store import METADATA_FILE, SqliteStore, file_in
 from tidelog.metadata.store import MetadataStore
 
 _LOG_SUFFIX = "-wal"
@@ -30,18 +31,18 @@ _CHUNK = 1 << 20
 
 @asynccontextmanager
 async def snapshot(data_dir: str) -> AsyncIterator[MetadataStore]:
-    """The metadata in this directory; what is written to it is lost. Not for the process of the broker itself: to
-    close a file there would give up the broker's lock on it."""
-    path = os.path.join(data_dir, METADATA_FILE)
+    """The metadata in this directory; writes to it are lost. Must not be called in the broker's own process: closing
+    the file there would release the broker's lock on it."""
+    path = file_in(data_dir)
     if not os.path.isdir(data_dir):
         raise InvalidInput(f"there is no directory {data_dir}")
     if not os.path.isfile(path):
         raise InvalidInput(
             f"{data_dir} is not a data directory of Tidelog: it has no {METADATA_FILE};"
-            " give the directory that the broker has as --data-dir"
+            " give the directory that the broker uses as --data-dir"
         )
     with tempfile.TemporaryDirectory(prefix="tidelog-metadata-") as directory:
-        copy = os.path.join(directory, METADATA_FILE)
+        copy = file_in(directory)
         await asyncio.to_thread(_copy, path, copy)
         store = await SqliteStore.open(copy, shown_as=path)
         try:
@@ -57,13 +58,13 @@ def _copy(path: str, copy: str) -> None:
         shutil.copyfile(path, copy)
         try:
             shutil.copyfile(log, copied_log)
-        except FileNotFoundError:  # nothing is written ahead: no broker runs, or it has just begun
+        except FileNotFoundError:  # there is no WAL: no broker is running, or it has just started
             if os.path.exists(copied_log):
                 os.remove(copied_log)
         if _is_same(path, copy) and _header(log) == header:
             return
         time.sleep(_PAUSE_SECONDS)
-    raise StorageUnavailable(f"{path} changes faster than it can be copied; try again when there is less to do")
+    raise StorageUnavailable(f"{path} changes faster than it can be copied; try again when the broker is less busy")
 
 
 def _header(log: str) -> bytes:
