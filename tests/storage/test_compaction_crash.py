@@ -11,6 +11,8 @@ from tests.support.logs import NOW_MS, append, open_log, read_records
 from tests.support.memory_files import CrashError, MemoryFiles, Mood, moods
 from tidelog.errors import StorageError
 from tidelog.records.record import Record
+from tidelog.settings import CleanerSettings
+from tidelog.storage.local.compaction_pass import Cancelled, Throttle
 from tidelog.storage.local.log import LocalLog
 
 SEGMENT_BYTES = 1024
@@ -18,8 +20,13 @@ ROUNDS = 4
 
 
 class Run:
-    def __init__(self, files: MemoryFiles) -> None:
+    """`deleting`: records are deleted in the middle of every pass, before, while and after segments are exchanged."""
+
+    def __init__(self, files: MemoryFiles, *, deleting: bool = False) -> None:
         self.files = files
+        self.deleting = deleting
+        self.starts = [0]  # those asked for
+        self.promised_start = 0
         self.history: list[Record] = []
         self.promised = 0
         self.now_ms = NOW_MS
@@ -35,8 +42,38 @@ class Run:
                 log.close()
                 log = open_log(self.files, compacted(segment_bytes=SEGMENT_BYTES))
             log.flush(checkpoint=True)
-            log.compaction.run(self.now_ms)
+            if self.deleting:
+                self._compact_and_delete(log)
+            else:
+                log.compaction.run(self.now_ms)
             self.now_ms += RETENTION_MS
+
+    def _compact_and_delete(self, log: LocalLog) -> None:
+        current = log.compaction.begin(self.now_ms, CleanerSettings(), Throttle())
+        assert current is not None
+        steps, number = log.compaction.steps(current), 0
+        try:
+            step = next(steps)
+            while True:
+                result = step()
+                number += 1
+                self._delete_some(log, number)
+                step = steps.send(result)
+        except (StopIteration, Cancelled):
+            pass
+        finally:
+            with suppress(CrashError):
+                steps.close()
+        assert log.start_offset == self.starts[-1]
+        self.promised_start = log.start_offset
+
+    def _delete_some(self, log: LocalLog, number: int) -> None:
+        if number % 3 and self.starts[-1] < log.end_offset - 30:
+            is_exchanging = log.compaction.is_exchanging
+            self.starts.append(self.starts[-1] + 1)
+            moving = log.delete_before(self.starts[-1])
+            assert moving.is_kept != is_exchanging, "the start stays while segments are exchanged"
+        self.promised_start = log.start_offset
 
     def _write(self, log: LocalLog, rng: random.Random, round_: int, number: int) -> None:
         pairs = []
@@ -73,30 +110,37 @@ class Run:
     def _check(self, log: LocalLog) -> None:
         assert log.end_offset >= self.promised, "what was promised is there"
         assert log.end_offset <= len(self.history)
+        assert log.start_offset in self.starts
+        assert log.start_offset >= self.promised_start, "what was deleted does not come back"
         found = read_records(log)
         assert set(found) <= set(self.history)
         assert [record.offset for record in found] == sorted({record.offset for record in found})
         final = {record.key: record for record in self.history[: log.end_offset]}
         left = {record.key: record for record in found}
         for key, record in final.items():
-            if record.value is not None:
+            if record.offset < log.start_offset:
+                assert key not in left
+            elif record.value is not None:
                 assert left.get(key) == record, "the last value of a key is there"
             else:
                 assert key not in left or left[key].value is None, "a deleted key does not come back"
 
 
 @pytest.mark.slow
-def test_a_crash_at_any_step_of_compaction_loses_and_revives_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("deleting", [False, True], ids=["alone", "while records are deleted"])
+def test_a_crash_at_any_step_of_compaction_loses_and_revives_nothing(
+    monkeypatch: pytest.MonkeyPatch, deleting: bool
+) -> None:
     use_plain(monkeypatch)  # what is written when does not depend on it, and it is faster on a few records
     files = MemoryFiles()
-    Run(files).play()
+    Run(files, deleting=deleting).play()
     steps = files.steps
     exchanges = sum(1 for call, path in files.calls if call == "rename" and path.endswith(".cleaned.log"))
-    assert exchanges > 5
+    assert exchanges > (2 if deleting else 5)
     for crash_at in range(1, steps + 2):
         files = MemoryFiles()
         files.crash_at = crash_at
-        run = Run(files)
+        run = Run(files, deleting=deleting)
         try:
             run.play()
         except CrashError:

@@ -23,7 +23,8 @@ from tests.support.logs import DIRECTORY, EPOCH, NOW_MS, append, open_log, read_
 from tests.support.memory_files import CrashError, MemoryFiles, Mood
 from tidelog.model import ProducerEpoch, ProducerId
 from tidelog.settings import CleanerSettings, LogSettings
-from tidelog.storage.local.compaction import Throttle, read_state, write_state
+from tidelog.storage.local.compaction_pass import Throttle
+from tidelog.storage.local.compaction_state import read_state, write_state
 from tidelog.storage.local.log import LocalLog
 from tidelog.storage.local.repair import Repair
 from tidelog.storage.local.verify import Kind, PartitionCheck
@@ -115,7 +116,7 @@ class World:
         assert append(self.log, bytearray(self.newest[producer])).duplicate
 
     def seal(self) -> None:
-        if self.log._active.size:
+        if self.log._segments.active.size:
             seal(self.log)
         else:
             self.log.flush(checkpoint=True)
@@ -133,18 +134,16 @@ class World:
         current = compaction.begin(self.now_ms, small_map(self.rng), Throttle())
         if current is None:
             return
-        current.build_map()
-        while (group := current.next_group()) is not None:
+        steps = compaction.steps(current)
+        step = next(steps)
+        while True:
+            result = step()
             self.check()
-            swap = compaction.begin_swap(group)
-            assert swap is not None
-            swap.commit()
+            try:
+                step = steps.send(result)
+            except StopIteration:
+                break
             self.check()
-            assert compaction.apply(swap)
-            self.check()
-            compaction.finish(swap)
-        write_state(self.files, DIRECTORY, compaction.end(current))
-        self.check()
 
     def check(self) -> None:
         log, history = self.log, self.history
@@ -466,27 +465,6 @@ def test_verify_finds_an_entry_without_its_marker_and_repair_takes_it_out() -> N
     log = open_log(files, compacted())
     assert log.recovery.clean
     assert committed(log)[0] == 4
-
-
-def test_a_log_that_is_cut_in_a_compacted_segment_goes_on_counting() -> None:
-    files = MemoryFiles()
-    log = aborted_log(files)
-    log.compaction.run(NOW_MS)
-    log.truncate(5)
-    assert log.open_transactions() == {1: 4}
-    end(log, 1, committed=False)
-    append(log, produced(2, 0, (b"z", b"no"), transactional=True))
-    end(log, 2, committed=False)
-    seal(log)
-    assert committed(log) == []
-    log.close()
-    check_files(files)
-    log = open_log(files, compacted(), tail_bytes=0)
-    assert log.recovery.clean
-    assert [entry[:3] for entry in log.aborted_between(4, 8)] == [(1, 4, 5), (2, 6, 7)]
-    log.compaction.run(NOW_MS)
-    assert committed(log) == []
-    check_files(files)
 
 
 def test_a_producer_goes_on_in_a_transaction_that_was_open_while_the_log_was_compacted() -> None:

@@ -80,8 +80,6 @@ WORKLOAD = [
     Op("append", 60),
     Op("append", 900, durable=True),  # rolls
     Op("abort", producer=LATE),
-    Op("truncate", 3),
-    Op("commit", producer=LATE),  # the abort was cut off
     Op("transact", 30, producer=EARLY),
     Op("append", 70, 2),
     Op("produce", 40, durable=True),
@@ -95,12 +93,25 @@ WORKLOAD = [
     Op("abort", producer=LATE),
     Op("append", 500, durable=True),
     Op("produce", 500),
+    Op("retain"),
+    Op("append", 900),  # rolls
+    Op("append", 900, durable=True),  # rolls
+    Op("retain"),
+    Op("transact", 30, producer=EARLY),
+    Op("append", 10),
+    Op("delete_all"),
+    Op("commit", producer=EARLY),
+    Op("append", 10, durable=True),
+    Op("append", 10),
+    Op("delete_all"),
     Op("append", 10),
 ]
 
 
 def settings_for(policy: FlushPolicy) -> LogSettings:
-    return LogSettings(segment_bytes=1600, index_interval_bytes=200, flush=policy, flush_messages=4)
+    return LogSettings(
+        segment_bytes=1600, index_interval_bytes=200, flush=policy, flush_messages=4, retention_bytes=2500
+    )
 
 
 class Run:
@@ -161,15 +172,17 @@ class Run:
             assert op.producer not in log.open_transactions()
         elif op.kind == "delete":
             model.start = op.size
-            log.delete_before(op.size)
-        elif op.kind == "truncate":
-            target = model.end - op.size
-            self.promised_end = min(self.promised_end, target - 1)  # the batch that holds the target goes whole
-            model.batches = [stored for stored in model.batches if stored.next_offset <= target]
-            for producer in TRANSACTIONAL:
-                sent = [len(s.values) for s in model.batches if s.transaction == (producer, "begun")]
-                model.sequences[producer] = sum(sent)
-            assert log.truncate(target) == model.end
+            assert log.delete_before(op.size).result() == op.size
+        elif op.kind == "delete_all":
+            model.start = model.end
+            assert log.delete_before(model.end).result() == model.end
+        elif op.kind == "retain":
+            expired = log._expired(NOW_MS, None)
+            assert 0 < expired < log.stats().segments
+            model.start = log._segments.all()[expired - 1].end_offset
+            moved = log.retain(NOW_MS)
+            assert moved is not None
+            assert moved.result() == model.start
         elif op.kind == "close":
             log.close()
             self.log = open_log(self.files, settings_for(self.policy))
@@ -211,14 +224,14 @@ def check_transactions(log: LocalLog, model: Model) -> None:
     offset = log.start_offset
     seen = set()
     while offset < log.last_stable_offset:
-        result, transactions = log.read_committed(offset, 200)
+        result = log.read_now(offset, 200, committed=True)
         assert result.size
         batches = [*iterate(result.read())]
         end = batches[-1].header.next_offset
-        assert {entry[:3] for entry in transactions} == {
+        assert {entry[:3] for entry in result.aborted} == {
             entry for entry in aborted if entry[1] < end and entry[2] >= offset
         }
-        seen |= {entry[:3] for entry in transactions}
+        seen |= {entry[:3] for entry in result.aborted}
         offset = end
     assert seen == {entry for entry in aborted if log.start_offset <= entry[2] and entry[1] < log.last_stable_offset}
 
@@ -247,7 +260,7 @@ def check_after_crash(run: Run, mood: Mood, rng: random.Random, *, lose_index: b
 
     # The log goes on: it takes appends, knows its producer, and a clean stop needs no scan.
     log.append(batch(b"after"), now_ms=NOW_MS, leader_epoch=EPOCH, durable=True)
-    assert log.read(log.end_offset - 1, 1).size
+    assert log.read_now(log.end_offset - 1, 1).size
     log.close()
     again = open_log(files, settings_for(run.policy))
     assert again.recovery.clean
@@ -257,14 +270,23 @@ def check_after_crash(run: Run, mood: Mood, rng: random.Random, *, lose_index: b
     again.abandon()
     if not lose_index:
         return
-    for name in [entry.name for entry in files.list(again.directory) if entry.name.endswith(".txnindex")]:
+    lost = [entry.name for entry in files.list(again.directory) if entry.name.endswith(".txnindex")]
+    for name in lost:
         files.remove(f"{again.directory}/{name}")
-    check_transactions(open_log(files, settings_for(run.policy)), with_one_more(model, log.end_offset))
+    again = open_log(files, settings_for(run.policy))
+    model = with_one_more(model, log.end_offset)
+    check_transactions(again, with_what_is_left(model, again) if lost else model)
 
 
 def with_one_more(model: Model, end_offset: int) -> Model:
     """With the record that was appended last, which is in no transaction."""
     return replace(model, batches=[s for s in model.batches if s.base_offset < end_offset - 1])
+
+
+def with_what_is_left(model: Model, log: LocalLog) -> Model:
+    """Without the batches that are deleted: of transactions that began there, the log alone cannot tell."""
+    first = log._segments.all()[0].base_offset
+    return replace(model, batches=[s for s in model.batches if s.base_offset >= first])
 
 
 def count_steps(policy: FlushPolicy) -> int:

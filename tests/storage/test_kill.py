@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.logs import NOW_MS, PARTITION, read_records
+from tests.support.logs import NOW_MS, read_records, stored
 from tests.support.writer import log_settings
 from tidelog.storage.local.store import LocalStore
 
@@ -50,7 +50,7 @@ def test_a_killed_writer_loses_nothing_that_it_acknowledged(policy: str, tmp_pat
     for _ in range(12):
         vouched = run_and_kill(str(tmp_path), policy, rng)
         store = LocalStore(str(tmp_path), inline=True)
-        log = store.open(PARTITION, log_settings(policy), NOW_MS)
+        log = store.open(stored("topic"), log_settings(policy), NOW_MS)
         assert log.end_offset >= vouched
         records = read_records(log)
         assert [record.offset for record in records] == list(range(log.start_offset, log.end_offset))

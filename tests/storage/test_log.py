@@ -31,6 +31,7 @@ from tidelog.records.record import build_marker
 from tidelog.settings import FlushPolicy, LogSettings
 from tidelog.storage.local.files import OsFiles
 from tidelog.storage.local.log import LocalLog
+from tidelog.storage.log import NOTHING
 
 SMALL = LogSettings(segment_bytes=2000, index_interval_bytes=100, flush=FlushPolicy.OS)
 LARGE_TAIL, NO_TAIL = 64 << 20, 0
@@ -48,9 +49,9 @@ def fill(log: LocalLog, count: int, *, size: int = 100, now_ms: int = NOW_MS) ->
 
 def test_a_new_log_is_empty(log: LocalLog) -> None:
     assert (log.start_offset, log.end_offset, log.durable_offset) == (0, 0, 0)
-    assert log.read(0, 1000).parts == []
-    assert log.max_timestamp() is None
-    assert log.offset_for_time(0) is None
+    assert log.read_now(0, 1000) == NOTHING
+    assert log.max_timestamp_now() is None
+    assert log.offset_for_time_now(0) is None
 
 
 def test_batches_get_contiguous_offsets_and_come_back_as_sent(log: LocalLog) -> None:
@@ -72,6 +73,14 @@ def test_many_batches_in_one_append_are_written_together(log: LocalLog) -> None:
     assert [view.header.base_offset for view in read_batches(log)] == [0, 2, 3]
 
 
+def test_a_batch_of_an_idempotent_producer_comes_alone(log: LocalLog) -> None:
+    numbered = batch(b"b", producer_id=7, producer_epoch=0, sequence=0)
+    for together in (batch(b"a") + numbered, numbered + batch(b"a"), numbered + numbered):
+        with pytest.raises(InvalidRecord, match="several batches"):
+            append(log, together)
+    assert log.end_offset == 0
+
+
 def test_the_leader_epoch_is_written_into_the_batch(log: LocalLog) -> None:
     log.append(batch(b"a"), now_ms=NOW_MS, leader_epoch=LeaderEpoch(7), durable=False)
     assert read_batches(log)[0].header.leader_epoch == 7
@@ -81,24 +90,24 @@ def test_every_offset_can_be_read_across_segments(log: LocalLog) -> None:
     fill(log, 200)
     assert log.stats().segments > 10
     for offset in range(200):
-        header = read_header(log.read(offset, 1).read())
+        header = read_header(log.read_now(offset, 1).read())
         assert header.base_offset == offset
 
 
 def test_an_offset_inside_a_batch_gives_the_whole_batch(log: LocalLog) -> None:
     append(log, batch(b"a", b"b", b"c"))
     append(log, batch(b"d"))
-    assert read_header(log.read(1, 1).read()).base_offset == 0
+    assert read_header(log.read_now(1, 1).read()).base_offset == 0
 
 
 def test_reads_stay_within_the_limit_but_give_at_least_one_batch(log: LocalLog) -> None:
     fill(log, 10)
-    size = log.read(0, 1).size
+    size = log.read_now(0, 1).size
     for limit in range(1, 5 * size, 7):
-        result = log.read(0, limit)
+        result = log.read_now(0, limit)
         assert result.size == len(result.read()) == max(1, limit // size) * size
-    assert log.read(0, size - 1, at_least_one=False).size == 0
-    assert log.read(0, size, at_least_one=False).size == size
+    assert log.read_now(0, size - 1, at_least_one=False).size == 0
+    assert log.read_now(0, size, at_least_one=False).size == size
 
 
 def test_reads_stop_before_the_offset_they_are_told(log: LocalLog) -> None:
@@ -106,7 +115,7 @@ def test_reads_stop_before_the_offset_they_are_told(log: LocalLog) -> None:
     for up_to in (1, 5, 13, 29, 30, 99):
         seen = []
         offset = 0
-        while (data := log.read(offset, 1 << 20, up_to=up_to).read()) != b"":
+        while (data := log.read_now(offset, 1 << 20, up_to=up_to).read()) != b"":
             header = read_header(data)
             seen.append(header.base_offset)
             offset += len(data) // header.size
@@ -118,15 +127,15 @@ def test_reading_outside_the_log_is_refused(log: LocalLog) -> None:
     log.delete_before(10)
     for offset in (-1, 9, 31):
         with pytest.raises(OffsetOutOfRange, match=f"offset {offset} .* 10 to 30"):
-            log.read(offset, 100)
-    assert log.read(30, 100).size == 0
+            log.read_now(offset, 100)
+    assert log.read_now(30, 100).size == 0
 
 
 def test_reads_go_on_over_a_segment_that_is_deleted_meanwhile(tmp_path: Path) -> None:
     log = open_log(OsFiles(), SMALL, directory=str(tmp_path / "log"), tail_bytes=NO_TAIL)
     fill(log, 100)
-    expected = log.read(0, 1000).read()
-    result = log.read(0, 1000)
+    expected = log.read_now(0, 1000).read()
+    result = log.read_now(0, 1000)
     log.delete_before(90)
     assert not (tmp_path / "log" / "00000000000000000000.log").exists()
     assert result.read() == expected
@@ -179,7 +188,7 @@ def test_the_append_time_replaces_the_producers_when_asked(log: LocalLog) -> Non
     (view,) = read_batches(log)
     assert view.header.timestamp_type is TimestampType.LOG_APPEND_TIME
     assert view.header.max_timestamp == NOW_MS + 9
-    assert log.max_timestamp() == (NOW_MS + 9, 0, 0)
+    assert log.max_timestamp_now() == (NOW_MS + 9, 0, 0)
 
 
 def test_segments_roll_by_size(log: LocalLog) -> None:
@@ -196,6 +205,16 @@ def test_segments_roll_by_age(tmp_path: Path) -> None:
     append(log, batch(b"b"), now_ms=NOW_MS + 999)
     assert log.stats().segments == 1
     append(log, batch(b"c"), now_ms=NOW_MS + 1000)
+    assert log.stats().segments == 2
+
+
+def test_a_segment_of_a_clock_that_was_ahead_does_not_wait_for_that_time(tmp_path: Path) -> None:
+    """It would keep its records from retention until then. A small step back changes nothing."""
+    log = open_log(OsFiles(), LogSettings(segment_ms=1000), directory=str(tmp_path))
+    append(log, batch(b"a"), now_ms=NOW_MS)
+    append(log, batch(b"b"), now_ms=NOW_MS - 999)
+    assert log.stats().segments == 1
+    append(log, batch(b"c"), now_ms=NOW_MS - 1000)
     assert log.stats().segments == 2
 
 
@@ -223,11 +242,11 @@ def test_the_first_record_at_or_after_a_time_is_found(log: LocalLog) -> None:
     for number in range(60):
         append(log, batch(b"a", b"b", timestamp=1000 + 10 * number))
     for wanted in (0, 1000, 1001, 1005, 1300, 1589, 1590):
-        found = log.offset_for_time(wanted)
+        found = log.offset_for_time_now(wanted)
         expected = max(0, -(-(wanted - 1000) // 10))
         assert found is not None
         assert (found.timestamp, found.offset) == (1000 + 10 * expected, 2 * expected)
-    assert log.offset_for_time(1591) is None
+    assert log.offset_for_time_now(1591) is None
 
 
 def test_times_out_of_order_are_found_by_the_first_offset_that_qualifies(log: LocalLog) -> None:
@@ -237,9 +256,9 @@ def test_times_out_of_order_are_found_by_the_first_offset_that_qualifies(log: Lo
         append(log, batch(b"x", timestamp=time))
     for wanted in (*range(990, 2010, 13), max(times), max(times) + 1):
         expected = next((offset for offset, time in enumerate(times) if time >= wanted), None)
-        found = log.offset_for_time(wanted)
+        found = log.offset_for_time_now(wanted)
         assert (found.offset if found else None) == expected
-    newest = log.max_timestamp()
+    newest = log.max_timestamp_now()
     assert newest is not None
     assert (newest.timestamp, newest.offset) == (max(times), times.index(max(times)))
 
@@ -247,7 +266,7 @@ def test_times_out_of_order_are_found_by_the_first_offset_that_qualifies(log: Lo
 def test_times_before_the_start_of_the_log_are_not_found(log: LocalLog) -> None:
     fill(log, 50)
     log.delete_before(25)
-    found = log.offset_for_time(NOW_MS)
+    found = log.offset_for_time_now(NOW_MS)
     assert found is not None
     assert found.offset == 25
 
@@ -255,11 +274,11 @@ def test_times_before_the_start_of_the_log_are_not_found(log: LocalLog) -> None:
 def test_delete_before_moves_the_start_and_frees_whole_segments(log: LocalLog) -> None:
     fill(log, 100)
     segments = log.stats().segments
-    assert log.delete_before(55) == 55
+    assert log.delete_before(55).result() == 55
     assert log.start_offset == 55
     assert log.stats().segments < segments
     assert [record.offset for record in read_records(log)] == list(range(55, 100))
-    assert log.delete_before(10) == 55, "the start never moves back"
+    assert log.delete_before(10).result() == 55, "the start never moves back"
     with pytest.raises(OffsetOutOfRange):
         log.delete_before(101)
 
@@ -272,26 +291,15 @@ def test_deleting_everything_leaves_an_empty_log_that_goes_on(log: LocalLog) -> 
     assert [(record.offset, record.value) for record in read_records(log)] == [(30, b"next")]
 
 
-def test_truncate_cuts_whole_batches(log: LocalLog) -> None:
-    for number in range(40):
-        append(log, batch(b"%d" % number, b"x", b"y"))
-    assert log.truncate(100) == 99, "the batch of offsets 99 to 101 goes whole"
-    assert log.truncate(99) == 99
-    assert log.truncate(6) == 6
-    assert log.end_offset == 6
-    append(log, batch(b"new"))
-    assert values(read_records(log)) == [b"0", b"x", b"y", b"1", b"x", b"y", b"new"]
-
-
 def test_retention_by_size_deletes_the_oldest_segments(tmp_path: Path) -> None:
     settings = LogSettings(segment_bytes=2000, retention_bytes=6000, retention_ms=-1, flush=FlushPolicy.OS)
     log = open_log(OsFiles(), settings, directory=str(tmp_path))
     fill(log, 200)
-    assert log.retain(NOW_MS) > 0
+    assert log.retain(NOW_MS) is not None
     size = log.stats().size_bytes
     assert 6000 <= size < 8000
     assert read_records(log)[0].offset == log.start_offset
-    assert log.retain(NOW_MS) == 0
+    assert log.retain(NOW_MS) is None
 
 
 def test_retention_by_time_deletes_segments_whose_newest_record_is_too_old(tmp_path: Path) -> None:
@@ -312,7 +320,7 @@ def test_retention_keeps_what_somebody_still_needs(tmp_path: Path) -> None:
     settings = LogSettings(segment_bytes=2000, retention_ms=50, retention_bytes=2000, flush=FlushPolicy.OS)
     log = open_log(OsFiles(), settings, directory=str(tmp_path))
     fill(log, 100)
-    assert log.retain(NOW_MS + 1000, keep_from=0) == 0
+    assert log.retain(NOW_MS + 1000, keep_from=0) is None
     log.retain(NOW_MS + 1000, keep_from=40)
     assert 0 < log.start_offset <= 40, "the segment that holds the offset stays whole"
     log.retain(NOW_MS + 1000, keep_from=99)
@@ -326,7 +334,7 @@ def test_without_limits_retention_deletes_nothing(tmp_path: Path) -> None:
     settings = LogSettings(segment_bytes=2000, retention_ms=-1, flush=FlushPolicy.OS)
     log = open_log(OsFiles(), settings, directory=str(tmp_path))
     fill(log, 100)
-    assert log.retain(NOW_MS * 10) == 0
+    assert log.retain(NOW_MS * 10) is None
     assert log.start_offset == 0
 
 
@@ -375,7 +383,7 @@ def test_a_clean_stop_scans_nothing_and_keeps_everything(tmp_path: Path) -> None
         }
     )
     assert read_records(again) == expected
-    newest = again.max_timestamp()
+    newest = again.max_timestamp_now()
     assert newest is not None
     assert newest.timestamp == NOW_MS + 149
 
@@ -406,11 +414,11 @@ def test_damage_in_a_sealed_segment_is_reported_with_its_place_and_other_offsets
     log = open_log(OsFiles(), SMALL, directory=str(tmp_path), tail_bytes=NO_TAIL)
     assert log.recovery.clean, "what the checkpoint vouches for is not read when it is opened"
     with pytest.raises(CorruptLog) as caught:
-        log.read(3, 100)
+        log.read_now(3, 100)
     assert caught.value.file == str(first)
     assert caught.value.position == 3 * size
-    assert read_header(log.read(0, 1).read()).base_offset == 0
-    assert read_header(log.read(30, 1).read()).base_offset == 30
+    assert read_header(log.read_now(0, 1).read()).base_offset == 0
+    assert read_header(log.read_now(30, 1).read()).base_offset == 30
     append(log, batch(b"goes on"))
 
 
@@ -425,7 +433,7 @@ def test_open_files_stay_bounded_with_many_segments(tmp_path: Path) -> None:
         )
 
     for offset in range(0, 400, 3):
-        assert read_header(log.read(offset, 1).read()).base_offset == offset
+        assert read_header(log.read_now(offset, 1).read()).base_offset == offset
         assert open_files() <= 15
     log.abandon()
     assert open_files() == 0

@@ -7,8 +7,13 @@ import pytest
 from tests.support.logs import NOW_MS, append, batch, open_log
 from tests.support.memory_files import MemoryFiles, Mood
 from tidelog.errors import InvalidProducerEpoch, InvalidRecord, OutOfOrderSequence
+from tidelog.model import ProducerId
+from tidelog.records.batch import BatchHeader, read_header
 from tidelog.settings import LogSettings
-from tidelog.storage.local.log import LocalAppend, LocalLog
+from tidelog.storage.local.checkpoint import Checkpoint, decode_checkpoint
+from tidelog.storage.local.log import LocalLog
+from tidelog.storage.local.producers import MOST_PRODUCERS, Producers
+from tidelog.storage.log import Appended
 
 LAST = 2**31 - 1
 
@@ -23,7 +28,7 @@ def log(files: MemoryFiles) -> LocalLog:
     return open_log(files)
 
 
-def send(log: LocalLog, sequence: int, count: int = 1, *, epoch: int = 0, producer: int = 9) -> LocalAppend:
+def send(log: LocalLog, sequence: int, count: int = 1, *, epoch: int = 0, producer: int = 9) -> Appended:
     values = [b"%d" % (sequence + number) for number in range(count)]
     return append(log, batch(*values, producer_id=producer, producer_epoch=epoch, sequence=sequence))
 
@@ -138,9 +143,51 @@ def test_a_producer_that_is_silent_for_long_is_forgotten(files: MemoryFiles) -> 
     assert send(log, 7).base_offset == 1
 
 
-def test_truncation_forgets_what_was_cut(log: LocalLog) -> None:
-    for sequence in range(4):
-        send(log, sequence)
-    log.truncate(2)
-    assert send(log, 1).duplicate
-    assert not send(log, 2).duplicate
+def header_of(producer: int, sequence: int = 0, *, transactional: bool = False) -> BatchHeader:
+    data = batch(b"x", producer_id=producer, producer_epoch=0, sequence=sequence, transactional=transactional)
+    return read_header(data)
+
+
+def test_of_too_many_producers_those_that_were_silent_for_longest_are_forgotten() -> None:
+    producers = Producers()
+    producers.update(header_of(1, transactional=True), 0, 0)  # the oldest of all, but in a transaction
+    header = header_of(2)
+    for number in range(2, MOST_PRODUCERS + 2):
+        producers.update(header._replace(producer_id=ProducerId(number)), number, number)
+    known = {producer for producer, _ in producers}
+    assert len(known) <= MOST_PRODUCERS
+    assert len(known) > MOST_PRODUCERS * 8 // 10
+    assert known == {1, *range(MOST_PRODUCERS + 3 - len(known), MOST_PRODUCERS + 2)}
+    assert producers.check(header_of(MOST_PRODUCERS + 1)) is not None, "the newest are remembered"
+
+
+def test_a_checkpoint_with_more_producers_than_are_remembered_can_be_read() -> None:
+    rows = [[number, 0, number, [0, 0, number, number, 5]] for number in range(MOST_PRODUCERS + 5)]
+    producers = Producers.from_rows(rows, [[3, 3]])
+    assert len(producers) <= MOST_PRODUCERS + 1
+    assert producers.get(ProducerId(3)) is not None
+    assert producers.get(ProducerId(MOST_PRODUCERS + 4)) is not None
+
+
+def test_what_a_checkpoint_tells_of_producers_does_not_change_while_it_is_written() -> None:
+    producers = Producers()
+    for sequence in range(7):
+        producers.update(header_of(4, sequence), sequence, sequence)
+    rows = producers.to_rows()
+    expected = [[4, 0, 6, *([n, n, n, n, NOW_MS] for n in range(2, 7))]]
+    producers.update(header_of(4, 7), 7, 7)
+    producers.update(header_of(5), 8, 8)
+    assert list(rows) == expected
+    assert list(Producers.from_rows(expected).to_rows()) == expected
+
+
+def test_many_producers_are_written_in_pieces_that_make_one_checkpoint() -> None:
+    producers = Producers()
+    header = header_of(1)
+    for number in range(1, 1202):
+        producers.update(header._replace(producer_id=ProducerId(number)), number, number)
+    checkpoint = Checkpoint(offset=9, producers=producers.to_rows(), transactions=[[7, 7]])
+    read = decode_checkpoint(checkpoint.encode())
+    assert read is not None
+    assert list(read.producers) == list(producers.to_rows())
+    assert (read.offset, read.transactions) == (9, [[7, 7]])

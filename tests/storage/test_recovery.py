@@ -120,7 +120,7 @@ def test_missing_indexes_are_made_anew(directory: Path, suffix: str) -> None:
     log = reopen(directory)
     assert len(log.recovery.rebuilt) == len(before) - 1, "the active segment's are made when they are needed"
     assert offsets(log) == list(range(RECORDS))
-    found = log.offset_for_time(1030)
+    found = log.offset_for_time_now(1030)
     assert found is not None
     assert found.offset == 30
     append(log, batch(b"next"))
@@ -145,7 +145,7 @@ def test_a_wrong_offset_index_is_found_out_and_made_anew(directory: Path) -> Non
         log = reopen(directory)
         assert offsets(log) == list(range(RECORDS))
         for offset in range(12):
-            (view,) = iterate(log.read(offset, 1).read())
+            (view,) = iterate(log.read_now(offset, 1).read())
             assert view.header.base_offset == offset
         log.abandon()
 
@@ -215,8 +215,8 @@ def test_an_offset_that_cannot_be_in_its_segment_is_damage(directory: Path) -> N
         path.unlink()
     log = reopen(directory)
     with pytest.raises(CorruptLog, match="position 0"):
-        log.read(3, 100)
-    assert log.read(RECORDS - 1, 100).size
+        log.read_now(3, 100)
+    assert log.read_now(RECORDS - 1, 100).size
 
 
 def test_index_entries_that_outlived_their_batches_are_dropped(directory: Path) -> None:
@@ -225,10 +225,10 @@ def test_index_entries_that_outlived_their_batches_are_dropped(directory: Path) 
     log = reopen(directory)
     for number in range(60):
         append(log, batch(b"%04d" % number + b"." * 100, timestamp=2000 + number))
-    newest = log.max_timestamp()
+    newest = log.max_timestamp_now()
     assert newest is not None
     assert newest.timestamp == 2059
-    assert log._sealed[-1].max_timestamp < 3000
+    assert log._segments.sealed[-1].max_timestamp < 3000
 
 
 def test_without_a_checkpoint_what_is_cut_is_kept(directory: Path) -> None:

@@ -4,21 +4,22 @@ import struct
 
 import pytest
 
-from tests.support.logs import DIRECTORY, EPOCH, NOW_MS, append, batch, open_log, read_committed_records
+from tests.support.logs import DIRECTORY, EPOCH, NOW_MS, append, at_once, batch, open_log, read_committed_records
 from tests.support.memory_files import MemoryFiles
 from tidelog.errors import InvalidProducerEpoch, InvalidTransactionState, OutOfOrderSequence
 from tidelog.model import ProducerEpoch, ProducerId
 from tidelog.records.batch import iterate
 from tidelog.settings import LogSettings
-from tidelog.storage.local.log import LocalAppend, LocalLog
+from tidelog.storage.local.log import LocalLog
 from tidelog.storage.local.repair import Repair
 from tidelog.storage.local.verify import Kind, PartitionCheck
+from tidelog.storage.log import Appended
 
 SMALL = LogSettings(segment_bytes=1024, index_interval_bytes=100)
 INDEX_0 = f"{DIRECTORY}/{0:020d}.txnindex"
 
 
-def transact(log: LocalLog, producer: int, sequence: int, *values: bytes, epoch: int = 0) -> LocalAppend:
+def transact(log: LocalLog, producer: int, sequence: int, *values: bytes, epoch: int = 0) -> Appended:
     data = batch(
         *values or (b"in a transaction",),
         producer_id=producer,
@@ -29,14 +30,16 @@ def transact(log: LocalLog, producer: int, sequence: int, *values: bytes, epoch:
     return append(log, data)
 
 
-def end(log: LocalLog, producer: int, *, committed: bool, epoch: int = 0) -> LocalAppend:
-    return log.end_transaction(
-        ProducerId(producer),
-        ProducerEpoch(epoch),
-        committed=committed,
-        coordinator_epoch=0,
-        now_ms=NOW_MS,
-        leader_epoch=EPOCH,
+def end(log: LocalLog, producer: int, *, committed: bool, epoch: int = 0) -> Appended:
+    return at_once(
+        log.end_transaction(
+            ProducerId(producer),
+            ProducerEpoch(epoch),
+            committed=committed,
+            coordinator_epoch=0,
+            now_ms=NOW_MS,
+            leader_epoch=EPOCH,
+        )
     )
 
 
@@ -63,10 +66,10 @@ def test_a_read_of_committed_records_ends_before_the_open_transaction() -> None:
     log = open_log(MemoryFiles())
     append(log, batch(b"plain"))
     transact(log, 1, 0)
-    result, aborted = log.read_committed(0, 1 << 20)
+    result = log.read_now(0, 1 << 20, committed=True)
     assert [view.header.base_offset for view in iterate(result.read())] == [0]
-    assert aborted == []
-    assert log.read_committed(1, 1 << 20)[0].size == 0
+    assert result.aborted == ()
+    assert log.read_now(1, 1 << 20, committed=True).size == 0
 
 
 def test_aborted_transactions_are_told_only_for_what_is_read() -> None:
@@ -75,9 +78,9 @@ def test_aborted_transactions_are_told_only_for_what_is_read() -> None:
         transact(log, 1, number, b"x" * 50)
         end(log, 1, committed=number % 2 == 0)
     assert committed_offsets(log) == list(range(0, 80, 4))
-    _, aborted = log.read_committed(0, 1)
-    assert aborted == []
-    _, aborted = log.read_committed(42, 1)
+    aborted = log.read_now(0, 1, committed=True).aborted
+    assert list(aborted) == []
+    aborted = log.read_now(42, 1, committed=True).aborted
     assert [entry[:3] for entry in aborted] == [(1, 42, 43)]
 
 
@@ -217,16 +220,3 @@ def test_a_producer_with_an_open_transaction_is_not_forgotten() -> None:
     log.retain(NOW_MS + 10 * SMALL.producer_id_expiration_ms)
     assert [producer.producer_id for producer in log.active_producers()] == [1]
     assert log.active_producers()[0].transaction_start == 0
-
-
-def test_truncating_opens_a_transaction_whose_marker_goes() -> None:
-    files = MemoryFiles()
-    log = open_log(files, SMALL)
-    for number in range(20):
-        transact(log, 1, number, b"x" * 50)
-        end(log, 1, committed=False)
-    log.truncate(31)
-    assert log.open_transactions() == {1: 30}
-    assert log.last_stable_offset == 30
-    assert committed_offsets(log) == []
-    assert open_log(files, SMALL).open_transactions() == {1: 30}

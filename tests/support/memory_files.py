@@ -1,13 +1,13 @@
-"""A file system in memory that does what real ones do in a crash, and fails on request.
+"""A file system in memory that simulates crashes of real ones, and fails on request.
 
-Written bytes count as durable after `sync` of the file, names after `sync_directory` of their directory, both after
-`sync_filesystem`. `crash_at` stops the world at a numbered step (a step is any call that changes or syncs something);
-`after_crash` gives the file system that the next start finds, in one of several moods:
+Written bytes are durable after `sync` of the file, names after `sync_directory` of their directory, both after
+`sync_filesystem`. `crash_at` stops everything at a numbered step (a step is any call that changes or syncs
+something); `after_crash` returns the file system that the next start finds, in one of several moods:
 
-    KEEP     everything written is there: the process died, the machine did not (SIGKILL)
-    DROP     nothing survives but what was synced
-    TEAR     of each file's unsynced writes a prefix survives, the last of them in part; of names a prefix
-    SHUFFLE  of each file's unsynced writes any subset survives, with zeros in between
+    KEEP     everything written survives: the process died, the machine did not (SIGKILL)
+    DROP     only what was synced survives
+    TEAR     a prefix of each file's unsynced writes survives, the last of them in part; also a prefix of the names
+    SHUFFLE  any subset of each file's unsynced writes survives, with zeros in between
     ZEROS    sizes survive, the unsynced bytes are zeros
 """
 
@@ -16,10 +16,14 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from enum import Enum, auto
+from threading import Lock, get_ident
+from typing import TypeVar
 
 from tidelog.errors import DirectoryInUse
 from tidelog.records.batch import ReadBuffer
-from tidelog.storage.local.files import Entry, File
+from tidelog.storage.local.files import Entry, File, NotCached
+
+T = TypeVar("T")
 
 
 class Mood(Enum):
@@ -31,14 +35,14 @@ class Mood(Enum):
 
 
 def moods(tries: int) -> Iterator[tuple[Mood, int]]:
-    """Each mood with a seed; those that throw dice so many times."""
+    """Each mood with a seed; random moods with several seeds."""
     for mood in Mood:
         for seed in range(tries if mood in (Mood.TEAR, Mood.SHUFFLE) else 1):
             yield mood, seed
 
 
 class CrashError(BaseException):
-    """The machine stops here: not even error handling runs."""
+    """The machine stops: not even error handling runs."""
 
 
 class Inode:
@@ -94,15 +98,21 @@ class MemoryFile:
         self._inode = inode
 
     def pread(self, size: int, position: int) -> bytes:
+        self.need(size, position)
         self._files.check("read", self.path)
+        self._files.cold.discard(self.path)
         return bytes(self._inode.data[position : position + size])
+
+    def need(self, size: int, position: int) -> None:
+        if self._files.hurried == get_ident() and self.path in self._files.cold:
+            raise NotCached(self, position, size)
 
     def pwrite(self, data: ReadBuffer, position: int) -> None:
         content = bytes(data)
         try:
             self._files.step("write", self.path)
         except BaseException:
-            # Half of it may have gone out before the failure.
+            # Half of it may have been written before the failure.
             self._inode.write(position, content[: len(content) // 2])
             raise
         self._inode.write(position, content)
@@ -119,15 +129,13 @@ class MemoryFile:
     def size(self) -> int:
         return len(self._inode.data)
 
-    def map(self) -> ReadBuffer:
-        return bytes(self._inode.data)
-
     def fileno(self) -> int:
         raise OSError("a file in memory has no descriptor")
 
 
 class MemoryFiles:
-    """`on_call(operation, path)` is asked before every call and may raise OSError."""
+    """`on_call(operation, path)` is called before every operation and may raise OSError. Files in `cold` are not in
+    the page cache until a read that may block has read them."""
 
     def __init__(self) -> None:
         self.names: dict[str, Inode | None] = {"/": None}  # None: a directory
@@ -139,6 +147,9 @@ class MemoryFiles:
         self.crashed = False
         self.on_call: Callable[[str, str], None] | None = None
         self.calls: list[tuple[str, str]] = []
+        self.cold: set[str] = set()
+        self.hurried = 0
+        self._names_lock = Lock()  # a store uses it from several threads
 
     def check(self, operation: str, path: str) -> None:
         if self.crashed:
@@ -187,11 +198,12 @@ class MemoryFiles:
     def list(self, directory: str, *, sizes: str = "") -> list[Entry]:
         self.check("list", directory)
         self._need_directory(directory)
-        return [
-            Entry(os.path.basename(path), None if inode is None else len(inode.data), inode is None)
-            for path, inode in self.names.items()
-            if path != "/" and os.path.dirname(path) == directory
-        ]
+        with self._names_lock:
+            return [
+                Entry(os.path.basename(path), None if inode is None else len(inode.data), inode is None)
+                for path, inode in self.names.items()
+                if path != "/" and os.path.dirname(path) == directory
+            ]
 
     def make_directories(self, path: str, *, durably: bool = True) -> None:
         if path in self.names:
@@ -215,7 +227,10 @@ class MemoryFiles:
         self.step("remove", path)
         self._change("remove", path, None)
 
-    remove_directory = remove
+    def remove_directory(self, path: str) -> None:
+        if any(os.path.dirname(name) == path for name in list(self.names)):
+            raise OSError(errno.ENOTEMPTY, "Directory not empty", path)
+        self.remove(path)
 
     def sync_directory(self, path: str) -> None:
         self._need_directory(path)
@@ -225,10 +240,21 @@ class MemoryFiles:
     def sync_filesystem(self, path: str, at_most_dirty: int) -> bool:
         self.step("sync_filesystem", path)
         self._make_names_durable(lambda _: True)
-        for inode in self.names.values():
+        for inode in list(self.names.values()):
             if inode is not None:
                 inode.sync()
         return True
+
+    def without_waiting(self, read: Callable[[], T]) -> T:
+        self.hurried = get_ident()
+        try:
+            return read()
+        finally:
+            self.hurried = 0
+
+    def room(self, path: str) -> tuple[int, int]:
+        self.check("room", path)
+        return 1 << 40, 1 << 39
 
     def lock(self, path: str, content: str) -> File:
         if path in self.locked:
@@ -242,14 +268,16 @@ class MemoryFiles:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
 
     def _change(self, what: str, path: str, detail: "Inode | str | None") -> None:
-        _change(self.names, what, path, detail)
-        self.pending_names.append((what, path, detail))
+        with self._names_lock:
+            _change(self.names, what, path, detail)
+            self.pending_names.append((what, path, detail))
 
     def _make_names_durable(self, which: Callable[[tuple[str, str, "Inode | str | None"]], bool]) -> None:
-        for op in self.pending_names:
-            if which(op):
-                _change(self.durable_names, *op)
-        self.pending_names = [op for op in self.pending_names if not which(op)]
+        with self._names_lock:
+            for op in self.pending_names:
+                if which(op):
+                    _change(self.durable_names, *op)
+            self.pending_names = [op for op in self.pending_names if not which(op)]
 
 
 def _change(names: dict[str, Inode | None], what: str, path: str, detail: "Inode | str | None") -> None:

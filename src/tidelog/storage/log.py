@@ -1,18 +1,35 @@
-"""`PartitionLog`: what the broker asks of a partition's storage, whichever engine is behind it.
+"""`PartitionLog`: the interface between the broker and the storage of one partition, for every engine; and
+`LogStore`, which has the logs of all partitions.
 
-Offsets are promised in the order of the `append` calls. Everything but waiting is synchronous and belongs to one
-thread, the event loop's; what takes long happens behind `Appended` or in a slice's `read`.
+A call that may take long returns its result or a `Promise` of it: an append that waits for its sync or its commit, a
+read of data that is not in memory. The offsets of an append are known only when its promise is kept, because only
+then are they final. Offsets are assigned in the order of the `append` calls. All other calls are synchronous. All
+calls are made from one thread, that of the event loop. A storage failure is raised, or fails the promise, as a
+StorageError, which concerns this partition alone.
+
+If the promise of an append fails, the batches may have been appended all the same (a commit whose reply was lost). An
+idempotent producer finds out by sending them again.
 """
 
 from abc import abstractmethod
-from collections.abc import Generator
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from tidelog.model import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs
-from tidelog.promise import Listener
+from tidelog.errors import TidelogError
+from tidelog.model import (
+    LeaderEpoch,
+    Offset,
+    PartitionIdentity,
+    ProducerEpoch,
+    ProducerId,
+    TimestampMs,
+    TopicIdentity,
+    TopicPartition,
+)
+from tidelog.promise import Promise
 from tidelog.records.batch import ReadBuffer, WriteBuffer
-from tidelog.settings import LogSettings
+from tidelog.settings import CleanerSettings, LogSettings
 
 
 class TimestampOffset(NamedTuple):
@@ -21,22 +38,14 @@ class TimestampOffset(NamedTuple):
     leader_epoch: LeaderEpoch
 
 
-class Appended(Protocol):
-    """An append under way. Await it for the promise that was asked for; the numbers are valid after that."""
+class Appended(NamedTuple):
+    """The place of appended batches in the log. They are as durable as the caller requested."""
 
     base_offset: Offset
     last_offset: Offset
     append_time_ms: TimestampMs
-    duplicate: bool
-
-    @property
-    def done(self) -> bool:
-        """There is nothing to wait for."""
-
-    def __await__(self) -> Generator[Any, None, "Appended"]: ...
-
-    def when_done(self, call: Listener[None]) -> None:
-        """The same for those who have no task to wait in; not called within this call."""
+    duplicate: bool = False
+    """Nothing was appended: an idempotent producer sent the batch again, or there was no transaction to end."""
 
 
 class FileRange(Protocol):
@@ -46,17 +55,30 @@ class FileRange(Protocol):
     size: int
 
     def read(self, position: int | None = None, most: int | None = None) -> bytes:
-        """All of it; or from a position of the file on, and no more than `most` bytes."""
+        """The whole range; or from `position` in the file to its end, but no more than `most` bytes."""
 
     def fileno(self) -> int:
         """For sendfile."""
 
 
-class ReadResult(NamedTuple):
-    """Whole batches from the one that holds the offset asked for, in memory or in a file; empty at the log's end."""
+class AbortedTransaction(NamedTuple):
+    """A transaction whose records, from its first one up to its marker, must be ignored."""
 
-    parts: list[ReadBuffer | FileRange]
+    producer_id: ProducerId
+    first_offset: Offset
+    last_offset: Offset
+    """The offset of the marker."""
+    last_stable_offset: Offset
+    """The last stable offset when the marker was written."""
+
+
+class ReadResult(NamedTuple):
+    """Whole batches from the one that holds the requested offset, in memory or in a file; empty at the log's end."""
+
+    parts: Sequence[ReadBuffer | FileRange]
     size: int
+    aborted: Sequence[AbortedTransaction] = ()
+    """For readers of committed records: the aborted transactions that may have records in `parts`."""
 
     def read(self) -> bytes:
         return b"".join(
@@ -64,15 +86,7 @@ class ReadResult(NamedTuple):
         )
 
 
-class AbortedTransaction(NamedTuple):
-    """A transaction whose records, from the first one up to its marker, do not count."""
-
-    producer_id: ProducerId
-    first_offset: Offset
-    last_offset: Offset
-    """Of the marker."""
-    last_stable_offset: Offset
-    """As it was when the marker was written."""
+NOTHING = ReadResult((), 0)
 
 
 class ActiveProducer(NamedTuple):
@@ -83,9 +97,9 @@ class ActiveProducer(NamedTuple):
     last_sequence: int
     last_timestamp: TimestampMs
     transaction_start: Offset = -1
-    """The first offset of its open transaction, if it has one."""
+    """The first offset of its open transaction; -1 if none is open."""
     coordinator_epoch: int = -1
-    """Of the last marker."""
+    """The coordinator epoch in its last marker."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +114,11 @@ class LogStats:
 
 
 class PartitionLog(Protocol):
+    on_progress: Callable[[int], None] | None
+    """Called when the offsets that readers may see have moved, with the number of bytes added before `end_offset`; 0
+    if only the last stable offset or the start moved. Called in the middle of the operation that moved them: the
+    callback must not raise, and may ask the log for its offsets only."""
+
     @property
     @abstractmethod
     def start_offset(self) -> Offset:
@@ -108,17 +127,12 @@ class PartitionLog(Protocol):
     @property
     @abstractmethod
     def end_offset(self) -> Offset:
-        """The offset that the next record will get."""
+        """Readers may see every record before this offset."""
 
     @property
     @abstractmethod
     def last_stable_offset(self) -> Offset:
-        """No record before it belongs to an open transaction."""
-
-    @property
-    @abstractmethod
-    def durable_offset(self) -> Offset:
-        """Everything before it survives a power loss."""
+        """No record before this offset belongs to an open transaction."""
 
     @abstractmethod
     def append(
@@ -129,24 +143,20 @@ class PartitionLog(Protocol):
         leader_epoch: LeaderEpoch,
         durable: bool,
         stamp: bool = False,
-    ) -> Appended:
-        """Append the batches that stand in `batches`; their offsets are written into it and the log keeps it: the
-        caller must not change it afterwards. `durable` asks for the promise that the flush policy gives to acks=all;
-        `stamp` makes `now_ms` the timestamp of every record. Raises, with nothing appended, what is wrong with the
-        batches or the storage. A repetition by an idempotent producer is answered with the offsets of the first."""
+    ) -> Appended | Promise[Appended]:
+        """Append the batches in the buffer `batches`. Their offsets are written into the buffer and the log keeps it:
+        the caller must not change it afterwards. `durable` asks for the promise that the flush policy gives to
+        acks=all; `stamp` makes `now_ms` the timestamp of every record. If the batches are invalid or the storage
+        fails, raises an error and appends nothing. A batch that an idempotent producer repeats is answered with the
+        offsets of the first one; a batch of such a producer must be alone in the buffer."""
 
     @abstractmethod
     def read(
-        self, offset: Offset, max_bytes: int, *, up_to: Offset | None = None, at_least_one: bool = True
-    ) -> ReadResult:
-        """At most `max_bytes` of whole batches, none with an offset from `up_to` on; with `at_least_one` the first
-        batch comes whole however large it is. OffsetOutOfRange outside start_offset..end_offset."""
-
-    @abstractmethod
-    def read_committed(
-        self, offset: Offset, max_bytes: int, *, at_least_one: bool = True
-    ) -> tuple[ReadResult, list[AbortedTransaction]]:
-        """As `read`, up to the last stable offset, with the aborted transactions that may have records in it."""
+        self, offset: Offset, max_bytes: int, *, committed: bool = False, at_least_one: bool = True
+    ) -> ReadResult | Promise[ReadResult]:
+        """At most `max_bytes` of whole batches; with `at_least_one` the first batch is returned whatever its size.
+        Raises OffsetOutOfRange outside start_offset..end_offset. `committed`: read up to the last stable offset, and
+        return the aborted transactions too."""
 
     @abstractmethod
     def end_transaction(
@@ -158,37 +168,141 @@ class PartitionLog(Protocol):
         coordinator_epoch: int,
         now_ms: TimestampMs,
         leader_epoch: LeaderEpoch,
-    ) -> Appended:
-        """Append the marker that ends the producer's open transaction. If none is open (any more) nothing is
-        appended, and what is awaited is that the log is durable up to here: to end a transaction twice is harmless.
-        InvalidProducerEpoch if a newer epoch of the producer is known."""
+    ) -> Appended | Promise[Appended]:
+        """Append the marker that ends the producer's open transaction. If none is open, or it has ended already,
+        nothing is appended and the promise is that the log is durable up to its end: ending a transaction twice is
+        harmless. Raises InvalidProducerEpoch if a newer epoch of the producer is known."""
 
     @abstractmethod
     def open_transactions(self) -> dict[ProducerId, Offset]:
         """The first offsets of the transactions that have not ended, by producer."""
 
     @abstractmethod
-    def offset_for_time(self, timestamp: TimestampMs) -> TimestampOffset | None:
-        """The first record whose timestamp is not before `timestamp`."""
+    def offset_for_time(self, timestamp: TimestampMs) -> TimestampOffset | Promise[TimestampOffset | None] | None:
+        """The first record whose timestamp is at or after `timestamp`."""
 
     @abstractmethod
-    def max_timestamp(self) -> TimestampOffset | None:
+    def max_timestamp(self) -> TimestampOffset | Promise[TimestampOffset | None] | None:
         """The first record with the largest timestamp of the log."""
 
     @abstractmethod
-    def delete_before(self, offset: Offset) -> Offset:
-        """Move the start of the log up, durably; the new start."""
-
-    @abstractmethod
-    def truncate(self, offset: Offset) -> Offset:
-        """Cut the log so that no offset from `offset` on is left, durably; the new end (a batch goes whole)."""
+    def delete_before(self, offset: Offset) -> Promise[Offset]:
+        """Move the start of the log up to `offset`. The promise is kept when the new start is durable; until then the
+        old start counts. If this fails, nothing has changed."""
 
     @abstractmethod
     def configure(self, settings: LogSettings) -> None:
-        """How the log is kept from now on."""
+        """Use these settings from now on."""
 
     @abstractmethod
     def active_producers(self) -> list[ActiveProducer]: ...
 
     @abstractmethod
     def stats(self) -> LogStats: ...
+
+
+class Place(NamedTuple):
+    """Where a store keeps its logs, and how much space there is; -1: unknown."""
+
+    name: str
+    """The name that operators and programs use, such as the path of a directory."""
+    total_bytes: int = -1
+    usable_bytes: int = -1
+
+
+class Stray(NamedTuple):
+    """Data of a topic that is not among the known ones."""
+
+    place: str
+    """Where the data is, in words for an operator."""
+    topic: TopicIdentity | None
+    """None: the data does not name its topic."""
+    is_unused: bool
+    """True if nothing was ever written to the topic."""
+
+
+class CacheUse(NamedTuple):
+    limit_bytes: int
+    used_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepPolicy:
+    """How the logs of a store are maintained, in addition to their own settings. The callables are called again each
+    time, because configs change while the broker runs."""
+
+    interval_ms: Callable[[], int]
+    """Time between two runs of retention."""
+    keep_from: Callable[[TopicPartition], Offset | None]
+    """Retention must not delete records from this offset on; None: no such limit."""
+    cleaner: Callable[[], CleanerSettings]
+    cleaner_threads: int
+    """Number of compaction threads; 0: no log is compacted."""
+
+
+class LogStore(Protocol):
+    """The logs of all partitions. Each log belongs to a topic id, so a topic never sees the records of an earlier
+    topic of the same name. The store is used only from the thread of the event loop and does not block it for long. A
+    failure of one partition is raised as a StorageError and concerns that partition alone."""
+
+    @abstractmethod
+    async def create(self, partitions: Sequence[PartitionIdentity], now_ms: TimestampMs) -> None:
+        """Create the logs of new partitions, durably, so that `open` finds them: either all of them, or none and a
+        StorageError. Existing logs are left as they are."""
+
+    @abstractmethod
+    def open(
+        self, partition: PartitionIdentity, settings: LogSettings, now_ms: TimestampMs
+    ) -> PartitionLog | Promise[PartitionLog]:
+        """The partition's log, or a promise of it if opening takes long; created if it does not exist. Until the log
+        is released, every call returns the same object. Raises a StorageError, or fails the promise with one: the
+        error's `retriable` says whether trying again may help."""
+
+    @abstractmethod
+    def release(self, partitions: Iterable[PartitionIdentity]) -> None:
+        """Close the logs of these partitions, also those that are still being opened. Callers must not use them any
+        more, and data that is not durable yet may be lost. The stored data stays."""
+
+    @abstractmethod
+    async def delete(self, topic: TopicIdentity) -> None:
+        """Remove all data of a topic whose logs are released; does nothing if there is none. After a StorageError
+        some or all of the data is still there, and the call may be repeated."""
+
+    @abstractmethod
+    async def adopt(self, topics: Iterable[TopicIdentity]) -> int:
+        """Assign to these topics the logs that an earlier version stored under the topic's name alone: all of them,
+        durably, or a StorageError. Called again after a crash, it continues where it stopped. Returns the number of
+        topics. Call it once in the life of a store, before the first log is opened; the caller records that it
+        did."""
+
+    @abstractmethod
+    async def strays(self, known: Container[bytes]) -> list[Stray]:
+        """The data of topics whose ids are not in `known`."""
+
+    @abstractmethod
+    def start_upkeep(self, policy: UpkeepPolicy) -> None:
+        """From now on maintain the logs in the background: retention and compaction. If that fails for one log, the
+        failure is reported once and the other logs are maintained all the same."""
+
+    @abstractmethod
+    async def stop_upkeep(self) -> None:
+        """Does nothing if upkeep was not started. Logs are consistent at every step, so there is nothing to wait
+        for."""
+
+    @abstractmethod
+    def place(self) -> Place:
+        """Where the logs are stored; all of them are in one place."""
+
+    @property
+    @abstractmethod
+    def cached(self) -> CacheUse:
+        """Use of the memory for the newest batches."""
+
+    @property
+    @abstractmethod
+    def max_descriptors(self) -> int:
+        """The largest number of file descriptors that the store keeps open."""
+
+    @abstractmethod
+    async def close(self) -> dict[TopicPartition, TidelogError]:
+        """Stop the upkeep, make every log durable and close it. Returns the failures, by partition."""

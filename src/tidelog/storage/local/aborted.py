@@ -3,14 +3,14 @@
     .txnindex   34 bytes an entry, big-endian: version (2) = 0, producer id (8), first offset of the transaction (8),
                 offset of its abort marker (8), last stable offset when the marker was written (8)
 
-An entry stands in the index of the segment that holds the marker; the transaction may have begun in an earlier one.
-Entries are in the order of their markers. A segment without aborted transactions has no file. The checkpoint says how
-many entries each segment has, or the compaction's state file if the segment was compacted, so that a file that is
-missing or of another size is noticed and made anew from the log.
+An entry is in the index of the segment that holds the marker; the transaction may have begun in an earlier segment.
+Entries are in the order of their markers. A segment without aborted transactions has no file. The checkpoint (for a
+compacted segment, the compaction's state file) says how many entries each segment has, so that a file that is missing
+or has a wrong size is noticed and rebuilt from the log.
 
-Compaction keeps an entry, as it was written, as long as it finds batches of the transaction. So an entry may name a
-first offset that is not there any more, but always a marker that is: a reader who skips a producer's batches from an
-entry on would, without the marker, skip those of the next transaction too.
+Compaction keeps an entry unchanged as long as it finds batches of the transaction. So the first offset in an entry
+may no longer exist, but the marker always does: a reader skips a producer's batches from the first offset up to the
+marker, and without the marker would skip those of the next transaction too.
 """
 
 from bisect import bisect_left
@@ -33,7 +33,7 @@ ABORTED_ENTRY_SIZE = _ENTRY.size
 
 
 class AbortedRange(NamedTuple):
-    """What one segment knows about a range of offsets."""
+    """What the index of one segment says about a range of offsets."""
 
     transactions: list[AbortedTransaction]
     is_complete: bool
@@ -64,26 +64,21 @@ class AbortedIndex:
                 return AbortedRange(found, True)
         return AbortedRange(found, False)
 
-    def cut(self, end_offset: Offset) -> None:
-        """Forget the markers from `end_offset` on."""
-        del self.entries[bisect_left(self.entries, end_offset, key=_marker_offset) :]
-        self._saved = 0
-
     def save(self, files: Files, path: str) -> list[File]:
-        """Write the entries that are not in the file yet; the caller syncs what is returned if it must last. Without
-        entries no file is made."""
+        """Write the entries that are not in the file yet. The caller syncs the returned files if they must be
+        durable. Without entries no file is created."""
         if not self.entries:
             return []
         file = files.open(path + ABORTED_INDEX, create=True)
         if len(self.entries) > self._saved:
             file.pwrite(encode_aborted(self.entries[self._saved :]), self._saved * ABORTED_ENTRY_SIZE)
-        if file.size() > len(self.entries) * ABORTED_ENTRY_SIZE:  # entries that a crash kept, of a log that it cut
+        if file.size() > len(self.entries) * ABORTED_ENTRY_SIZE:  # entries whose markers were lost in a crash
             file.truncate(len(self.entries) * ABORTED_ENTRY_SIZE)
         self._saved = len(self.entries)
         return [file]
 
     def replace(self, files: Files, path: str) -> None:
-        """Write all entries into a file that a checkpoint may already vouch for: whole, and durably."""
+        """Replace the whole file, durably, because a checkpoint may already vouch for it."""
         if self.entries:
             write_durably(files, path + ABORTED_INDEX, encode_aborted(self.entries))
         else:
@@ -103,7 +98,7 @@ def encode_aborted(entries: Iterable[AbortedTransaction]) -> bytes:
 
 
 def decode_aborted(content: bytes) -> list[AbortedTransaction]:
-    """The whole entries of a .txnindex file, as they stand."""
+    """The whole entries of a .txnindex file, unchecked."""
     whole = len(content) - len(content) % ABORTED_ENTRY_SIZE
     return [AbortedTransaction._make(entry[1:]) for entry in _ENTRY.iter_unpack(memoryview(content)[:whole])]
 
@@ -111,8 +106,8 @@ def decode_aborted(content: bytes) -> list[AbortedTransaction]:
 def read_aborted(
     files: Files, path: str, count: int, base_offset: Offset, end_offset: Offset, *, is_sealed: bool
 ) -> list[AbortedTransaction] | None:
-    """The first `count` entries of a segment's file, which has no more if it is sealed; None if they cannot be
-    right."""
+    """The first `count` entries of a segment's file; the file of a sealed segment must have no more. None if they
+    cannot be right."""
     if count == 0:
         return []
     try:
@@ -140,14 +135,14 @@ def read_aborted(
 
 
 def is_commit(batch: BatchView) -> bool | None:
-    """What a control batch says of its producer's transaction; None: nothing."""
+    """True if a control batch commits its producer's transaction, False if it aborts it, None if neither."""
     try:
         return {COMMIT_MARKER: True, ABORT_MARKER: False}.get(read_marker(batch).type)
     except CorruptBatch:
         return None
 
 
-class Transactions:
+class TransactionTracker:
     """Follows the transactions of a log, batch by batch: which are open, which were aborted."""
 
     def __init__(self) -> None:
@@ -158,7 +153,7 @@ class Transactions:
         return self._producers.open
 
     def saw(self, batch: BatchView) -> AbortedTransaction | None:
-        """A batch of a transaction, or the end of one; the transaction, if that was an abort."""
+        """Take account of the next batch. Returns the transaction if the batch is a marker that aborts one."""
         header = batch.header
         if header.is_control:
             committed = is_commit(batch)

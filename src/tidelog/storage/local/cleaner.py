@@ -1,8 +1,8 @@
-"""The cleaner: compacts the logs of a store, the dirtiest first, without getting in the way of those who use them.
+"""The cleaner: compacts the logs of a store in the background, the dirtiest first.
 
-It lives in the event loop, which owns the logs and decides; what takes long runs in threads of its own, where
-reading, writing, syncing, hashing and codecs leave the interpreter to others. All threads together read and write at
-most `bytes_per_second`. A log that fails is left alone for a while and does not stop the others.
+It runs in the event loop, which owns the logs and makes the decisions. Work that takes long runs in threads of its
+own, where reading, writing, syncing, hashing and codecs release the GIL. All threads together read and write at most
+`bytes_per_second`. A log whose compaction fails is skipped for a while; the other logs are compacted all the same.
 """
 
 import asyncio
@@ -11,20 +11,22 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import structlog
 
-from tidelog.errors import LogClosed, TidelogError
+from tidelog.errors import LogClosed
 from tidelog.records.compaction import load_kernels
 from tidelog.settings import CleanerSettings
-from tidelog.storage.local.compaction import Cancelled, CompactionPass, LogCompaction, Throttle, write_state
+from tidelog.storage.local.compaction_pass import Cancelled, CompactionPass, Throttle
 from tidelog.storage.local.files import Files, storage_error
 from tidelog.storage.local.log import LocalLog
+from tidelog.storage.trouble import Trouble
 
 T = TypeVar("T")
 
-_LEFT_ALONE = 20  # times the backoff
+_LEFT_ALONE = 20  # a log that failed is skipped for this many times the backoff
 
 log = structlog.get_logger("tidelog.cleaner")
 
@@ -47,14 +49,19 @@ class Cleaner:
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="tidelog-cleaner")
         self._threads = threads
         self._retry_at: dict[LocalLog, float] = {}
+        self._trouble = Trouble(log, bad="compaction failed", good="compaction works again")
+        self._own_trouble = Trouble(
+            log, bad="the cleaner failed; no log is compacted", good="the cleaner works again"
+        )
+        self._backoff_s = settings().backoff_ms / 1000
         self._active: set[CompactionPass] = set()
         self._closing = asyncio.Event()
         self._kernels: asyncio.Task[None] | None = None
-        self._given_up = threading.Event()  # waiting for kernels
+        self._given_up = threading.Event()  # set when the cleaner no longer waits for the kernels
         self._workers = [asyncio.create_task(self._work()) for _ in range(threads)]
 
     async def close(self) -> None:
-        """Passes under way end at their next chunk; the log is whole at every moment."""
+        """Passes under way stop at their next chunk; the logs are consistent at every step."""
         self._closing.set()
         self._given_up.set()
         for current in self._active:
@@ -63,44 +70,60 @@ class Cleaner:
         self._executor.shutdown()
 
     async def _work(self) -> None:
+        """A failure of one log must not hold up the others, and no failure may end the loop."""
         while not self._closing.is_set():
-            settings = self._settings()
-            self._throttle.bytes_per_second = settings.bytes_per_second
-            await self._load_kernels()
-            chosen = None if self._closing.is_set() else self._dirtiest()
-            if chosen is None:
+            try:
+                found_work = await self._turn()
+                self._own_trouble.worked(self)
+            except Exception as error:
+                found_work = False
+                self._own_trouble.failed(self, error)
+            if not found_work:
                 try:
-                    await asyncio.wait_for(self._closing.wait(), settings.backoff_ms / 1000)
+                    await asyncio.wait_for(self._closing.wait(), self._backoff_s)
                 except TimeoutError:
                     pass
-                continue
-            try:
-                await self._clean(chosen, replace(settings, dedupe_buffer_bytes=self._share(settings)))
-            except (Cancelled, LogClosed):
-                pass
-            except Exception as error:
-                # Whatever it was, the other logs must not wait for it.
-                self._retry_at[chosen] = time.monotonic() + _LEFT_ALONE * settings.backoff_ms / 1000
-                reason = str(storage_error(error, "compact")) if isinstance(error, OSError) else str(error)
-                unexpected = not isinstance(error, TidelogError | OSError)
-                log.error("compaction failed", partition=str(chosen.partition), reason=reason, exc_info=unexpected)
+
+    async def _turn(self) -> bool:
+        """Compact the log that needs it most; False if none does."""
+        settings = self._settings()
+        self._backoff_s = settings.backoff_ms / 1000
+        self._throttle.bytes_per_second = settings.bytes_per_second
+        await self._load_kernels()
+        chosen = None if self._closing.is_set() else self._dirtiest()
+        if chosen is None:
+            return False
+        try:
+            await self._clean(chosen, replace(settings, dedupe_buffer_bytes=self._share(settings)))
+        except (Cancelled, LogClosed):
+            pass
+        except Exception as error:
+            self._leave_alone(chosen, error)
+        else:
+            self._trouble.worked(chosen, partition=str(chosen.partition))
+        return True
+
+    def _leave_alone(self, failed: LocalLog, error: Exception) -> None:
+        self._retry_at[failed] = time.monotonic() + _LEFT_ALONE * self._backoff_s
+        self._trouble.failed(failed, error, partition=str(failed.partition))
 
     def _share(self, settings: CleanerSettings) -> int:
         return settings.dedupe_buffer_bytes // self._threads
 
     def _dirtiest(self) -> LocalLog | None:
-        """The log to compact next: one that has waited for too long, else the one with the largest dirty share."""
+        """The log to compact next: an urgent one, otherwise the one with the largest dirty ratio."""
         now_ms, now = time.time_ns() // 1_000_000, time.monotonic()
         self._retry_at = {failed: at for failed, at in self._retry_at.items() if at > now}
         best, best_rank = None, (False, -1.0)
-        for candidate in self._logs():
+        candidates = set(self._logs())
+        self._trouble.forget_others(candidates)
+        for candidate in candidates:
             if candidate.settings.compaction is None or candidate in self._retry_at:
                 continue
             try:
                 found = candidate.compaction.measure(now_ms)
-            except TidelogError as error:
-                self._retry_at[candidate] = now + _LEFT_ALONE * self._settings().backoff_ms / 1000
-                log.error("compaction failed", partition=str(candidate.partition), reason=str(error))
+            except Exception as error:
+                self._leave_alone(candidate, error)
                 continue
             rank = (found.urgent, found.ratio)
             if found.wanted and rank > best_rank:
@@ -114,30 +137,25 @@ class Cleaner:
         if current is None:
             return
         self._active.add(current)
+        steps = compaction.steps(current)
         try:
-            await self._run(compaction, current.build_map)
-            while (group := await self._run(compaction, current.next_group)) is not None:
-                swap = compaction.begin_swap(group)
-                if swap is None:
-                    raise Cancelled(f"{chosen.partition} was changed while it was compacted")
+            step = next(steps)
+            while True:
                 try:
-                    await self._run(compaction, swap.commit)
-                except OSError:
-                    compaction.abandon_swap(swap)
-                    raise
-                if not compaction.apply(swap):
-                    continue  # somebody could not wait, and has finished it
-                try:
-                    await self._run(compaction, swap.finish)
-                except OSError as error:
-                    compaction.fault = storage_error(error, f"exchange segments of {chosen.partition}")
-                    raise
-                compaction.finished(swap)
-            state = compaction.end(current)
-            await self._run(compaction, lambda: write_state(self._files, chosen.directory, state))
+                    result = await self._in_thread(step)
+                except Exception as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(result)
+        except StopIteration:
+            pass
+        except OSError as error:
+            if isinstance(compaction.fault, LogClosed):
+                raise Cancelled(f"{chosen.partition} was closed while it was compacted") from error
+            raise storage_error(error, "compact") from error
         finally:
+            steps.close()
             self._active.discard(current)
-            compaction.give_up(current)
         log.info(
             "compacted",
             partition=str(chosen.partition),
@@ -149,26 +167,23 @@ class Cleaner:
             seconds=round(current.seconds, 3),
         )
 
-    async def _run(self, compaction: LogCompaction, step: Callable[[], T]) -> T:
-        """A step in a thread. The log's owner can wait for it (`LogCompaction.settle`, `stop`)."""
-        running = self._executor.submit(step)
-        compaction.running = running
-        try:
-            result = await asyncio.wrap_future(running)
-        finally:
-            compaction.running = None
-        if compaction.fault is not None:
-            raise compaction.fault
-        return result
+    async def _in_thread(self, step: Callable[[], T]) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._executor, step)
 
     async def _load_kernels(self) -> None:
-        """Once there is something to compact, before anybody needs them: it takes a while."""
+        """Load the kernels when there is something to compact, before the pass needs them: loading takes long."""
         if self._kernels is None and any(one.settings.compaction is not None for one in self._logs()):
             self._kernels = asyncio.create_task(self._load())
         if self._kernels is not None:
             await self._kernels
 
     async def _load(self) -> None:
-        loop = asyncio.get_running_loop()
-        if not await loop.run_in_executor(self._executor, load_kernels, self._given_up):
-            log.warning("compaction is slow here; pip install 'tidelog[columnar]' makes it fast")
+        try:
+            is_fast = await self._in_thread(partial(load_kernels, self._given_up))
+        except Exception as error:
+            log.error(
+                "cannot load the kernels of compaction; compaction will be slow", reason=str(error), exc_info=True
+            )
+            return
+        if not is_fast:
+            log.warning("compaction will be slow; to make it fast, run pip install 'tidelog[columnar]' and restart")

@@ -10,16 +10,27 @@ created, renamed or removed may or may not have changed until its directory is s
 import ctypes
 import errno
 import fcntl
-import mmap
 import os
+import re
+import shutil
+import stat
 import sys
 import time
-from typing import NamedTuple, Protocol
+from collections.abc import Callable
+from threading import get_ident
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 from tidelog.errors import DirectoryInUse, StorageError, StorageFull, StorageUnavailable
 from tidelog.records.batch import ReadBuffer
 
-TEMPORARY = ".tmp"  # what ends so is a leftover when a directory is opened
+# New files are private to the user. Existing files keep their mode: an operator may have changed it on purpose.
+PRIVATE_DIRECTORY = 0o700
+PRIVATE_FILE = 0o600
+TEMPORARY = ".tmp"  # files with this suffix are leftovers when a directory is opened
+_PROBE_EVERY = 256 << 10  # about the size of the kernel's read-ahead
+_WARM_PIECE = 1 << 20
+
+T = TypeVar("T")
 
 
 class Entry(NamedTuple):
@@ -30,61 +41,126 @@ class Entry(NamedTuple):
     is_directory: bool
 
 
+class NotCached(Exception):
+    """Bytes that a read needs are not in memory; only within `Files.without_waiting`."""
+
+    def __init__(self, file: "File", position: int, size: int) -> None:
+        super().__init__(f"{size} bytes at position {position} of {file.path}")
+        self._file = file
+        self._position = position
+        self._size = size
+
+    def read_it(self, times: int) -> None:
+        """Runs in a thread: wait for the bytes and some of the following ones, up to `times` as many. Raises
+        OSError."""
+        position, end = self._position, self._position + self._size
+        end += min((times - 1) * self._size, max(0, self._file.size() - end))
+        while position < end and (piece := self._file.pread(min(_WARM_PIECE, end - position), position)):
+            position += len(piece)
+
+
 class File(Protocol):
-    """An open file. It is closed when nobody holds it any more, so a reader keeps what it reads alive."""
+    """An open file. It is closed when the last reference to it is gone, so a reader that holds it can go on
+    reading."""
 
     path: str
 
     def pread(self, size: int, position: int) -> bytes: ...
+    def need(self, size: int, position: int) -> None:
+        """Within `Files.without_waiting`: raises NotCached unless these bytes seem to be in memory."""
+
     def pwrite(self, data: ReadBuffer, position: int) -> None:
-        """All of `data`, or OSError; after an error any part of it may have been written."""
+        """Write all of `data`, or raise OSError; after an error any part of it may have been written."""
 
     def sync(self) -> None: ...
     def truncate(self, size: int) -> None: ...
     def size(self) -> int: ...
-    def map(self) -> ReadBuffer:
-        """The whole content, read-only, without reading it."""
-
     def fileno(self) -> int: ...
 
 
 class Files(Protocol):
-    def open(self, path: str, *, create: bool = False, writable: bool = True) -> File: ...
+    def open(self, path: str, *, create: bool = False, writable: bool = True) -> File:
+        """Opens regular files only: raises OSError for anything else, and does not block on a FIFO."""
+
     def list(self, directory: str, *, sizes: str = "") -> list[Entry]:
-        """The directory's entries; with sizes for the names that end in `sizes` (asking costs a call each)."""
+        """The directory's entries; with sizes only for names that end in `sizes` (each size costs a system call)."""
 
     def make_directories(self, path: str, *, durably: bool = True) -> None:
-        """Durably: every directory that is created is synced into its parent."""
+        """Create the directory and its parents. `durably`: the parent of every created directory is synced."""
 
     def rename(self, source: str, target: str) -> None: ...
     def remove(self, path: str) -> None: ...
     def remove_directory(self, path: str) -> None: ...
     def sync_directory(self, path: str) -> None: ...
     def sync_filesystem(self, path: str, at_most_dirty: int) -> bool:
-        """Make everything on the file system durable, names included, in one call. False, with nothing done, where
-        that cannot be had with errors reported, or where more than so many bytes would have to be written."""
+        """Make everything on the file system durable, names included, in one call. Returns False and does nothing if
+        the system does not report write errors from such a call, or if more than `at_most_dirty` bytes would have to
+        be written."""
+
+    def without_waiting(self, read: Callable[[], T]) -> T:
+        """Call `read` and return its result. Within it, preads in this thread raise NotCached instead of waiting for
+        the disk, if the system supports that. Only one of the threads that share these files may use it."""
+
+    def room(self, path: str) -> tuple[int, int]:
+        """Size of the file system in bytes, and how many of them are free."""
 
     def lock(self, path: str, content: str) -> File:
-        """Hold an exclusive lock on `path` until the returned file is dropped; DirectoryInUse with the holder's
-        content if somebody else has it."""
+        """Hold an exclusive lock on `path` until the returned file is dropped, and write `content` into it. If
+        another process holds the lock, raises DirectoryInUse with the content that the holder wrote."""
+
+
+class _Patience:
+    """Which thread must not wait for the disk at present (0: none), and whether the system supports such reads."""
+
+    __slots__ = ("can_tell", "hurried")
+
+    def __init__(self) -> None:
+        self.hurried = 0
+        self.can_tell = hasattr(os, "RWF_NOWAIT")
 
 
 class OsFile:
-    __slots__ = ("_fd", "path")
+    __slots__ = ("_fd", "_patience", "path")
 
-    def __init__(self, path: str, fd: int) -> None:
+    def __init__(self, path: str, fd: int, patience: _Patience | None = None) -> None:
         self.path = path
         self._fd = fd
+        self._patience = patience or _PATIENT
 
     def __del__(self) -> None:
         os.close(self._fd)
 
     def pread(self, size: int, position: int) -> bytes:
+        if self._patience.hurried == get_ident():
+            return self._pread_cached(size, position)
         return os.pread(self._fd, size, position)
+
+    def need(self, size: int, position: int) -> None:
+        if self._patience.hurried == get_ident():
+            for at in range(position, position + size, _PROBE_EVERY):
+                self._pread_cached(1, at)
+            self._pread_cached(1, position + size - 1)
+
+    def _pread_cached(self, size: int, position: int) -> bytes:
+        buffer = bytearray(size)
+        try:
+            got = os.preadv(self._fd, [buffer], position, os.RWF_NOWAIT)
+        except BlockingIOError:
+            raise NotCached(self, position, size) from None
+        except OSError as error:
+            if error.errno not in _CANNOT_TELL:
+                raise
+            self._patience.can_tell = False
+            return os.pread(self._fd, size, position)
+        if got != size:
+            if position + got < self.size():
+                raise NotCached(self, position, size)
+            del buffer[got:]
+        return cast("bytes", buffer)  # a bytearray serves as well, and saves the copy
 
     def pwrite(self, data: ReadBuffer, position: int) -> None:
         written = os.pwrite(self._fd, data, position)
-        if written != len(data):  # a signal, or a disk that is nearly full: the next call says which
+        if written != len(data):  # a signal, or a disk that is nearly full: the next call shows which
             view = memoryview(data)
             while written < len(view):
                 written += os.pwrite(self._fd, view[written:], position + written)
@@ -98,23 +174,22 @@ class OsFile:
     def size(self) -> int:
         return os.fstat(self._fd).st_size
 
-    def map(self) -> ReadBuffer:
-        if self.size() == 0:
-            return b""
-        return memoryview(mmap.mmap(self._fd, 0, access=mmap.ACCESS_READ))
-
     def fileno(self) -> int:
         return self._fd
 
 
 class OsFiles:
     def __init__(self) -> None:
-        self._directories: dict[str, OsFile] = {}  # of file systems that are synced again and again
+        self._directories: dict[str, OsFile] = {}  # kept open for the next sync of their file system
         self._dirty = _DirtyBytes()
+        self._patience = _Patience()
 
     def open(self, path: str, *, create: bool = False, writable: bool = True) -> File:
         flags = (os.O_RDWR if writable else os.O_RDONLY) | (os.O_CREAT if create else 0) | os.O_CLOEXEC
-        return OsFile(path, os.open(path, flags, 0o644))
+        file = OsFile(path, os.open(path, flags | os.O_NONBLOCK, PRIVATE_FILE), self._patience)
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", path)
+        return file
 
     def list(self, directory: str, *, sizes: str = "") -> list[Entry]:
         with os.scandir(directory) as entries:
@@ -129,7 +204,7 @@ class OsFiles:
         parent = os.path.dirname(path) or "."
         self.make_directories(parent, durably=durably)
         try:
-            os.mkdir(path)
+            os.mkdir(path, PRIVATE_DIRECTORY)
         except FileExistsError:
             if not os.path.isdir(path):
                 raise
@@ -164,8 +239,22 @@ class OsFiles:
             raise OSError(number, os.strerror(number), path)
         return True
 
+    def without_waiting(self, read: Callable[[], T]) -> T:
+        patience = self._patience
+        if not patience.can_tell:
+            return read()
+        patience.hurried = get_ident()
+        try:
+            return read()
+        finally:
+            patience.hurried = 0
+
+    def room(self, path: str) -> tuple[int, int]:
+        usage = shutil.disk_usage(path)
+        return usage.total, usage.free
+
     def lock(self, path: str, content: str) -> File:
-        file = OsFile(path, os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644))
+        file = OsFile(path, os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE_FILE))
         try:
             fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -178,7 +267,7 @@ class OsFiles:
         return file
 
 
-if sys.platform == "darwin":  # fsync leaves the data in the drive's cache there
+if sys.platform == "darwin":  # on macOS fsync leaves the data in the drive's cache
 
     def _datasync(fd: int) -> None:
         fcntl.fcntl(fd, fcntl.F_FULLFSYNC)
@@ -187,12 +276,18 @@ else:
     _datasync = os.fdatasync
 
 
+def kernel_version(release: str) -> tuple[int, int]:
+    """Major and minor number of a kernel release, such as "6.8.0-31-generic", "6.8+" or "7-rc1"; (0, 0) if it does
+    not begin with a number."""
+    numbers = re.match(r"(\d+)(?:\.(\d+))?", release, re.ASCII)
+    return (int(numbers[1]), int(numbers[2] or 0)) if numbers else (0, 0)
+
+
 def _find_syncfs() -> "ctypes._FuncPointer | None":
-    """Linux reports write-back errors from syncfs since 5.8; without that it is no proof of durability."""
+    """None on kernels older than Linux 5.8: there syncfs does not report write-back errors and proves nothing."""
     if sys.platform != "linux":
         return None
-    major, minor = (int(part) for part in os.uname().release.split("-")[0].split(".")[:2])
-    if (major, minor) < (5, 8):
+    if kernel_version(os.uname().release) < (5, 8):
         return None
     return getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
 
@@ -201,10 +296,10 @@ _syncfs = _find_syncfs()
 
 
 class _DirtyBytes:
-    """What the system has yet to write back, over all file systems: an upper bound for ours.
+    """How many bytes the kernel has yet to write back, over all file systems: an upper bound for ours.
 
-    As seen a moment ago, from a file that stays open: every call into the system gives the thread that runs Python
-    away, and under load it takes longer to get that back than the call itself."""
+    The value may be a little old, and its file stays open, to save system calls: each one releases the GIL, and under
+    load it takes longer to get the GIL back than the call itself."""
 
     _FRESH_S = 0.05
 
@@ -227,6 +322,8 @@ class _DirtyBytes:
         return self._seen
 
 
+_PATIENT = _Patience()
+_CANNOT_TELL = {errno.EOPNOTSUPP, errno.ENOTSUP, errno.EINVAL, errno.ENOSYS}
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _UNAVAILABLE = {
     *(errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE),
@@ -237,15 +334,15 @@ _ADVICE = {
     errno.EDQUOT: "raise the quota or lower the retention",
     errno.EROFS: "the file system is mounted read-only",
     errno.EACCES: "give this user access to the data directory",
-    errno.EEXIST: "a file stands where a directory should",
-    errno.ENOTDIR: "a file stands where a directory should",
+    errno.EEXIST: "a file is in the place of a directory; move it away",
+    errno.ENOTDIR: "a file is in the place of a directory; move it away",
     errno.EMFILE: "raise the limit of open files (ulimit -n) or lower open-segments",
     errno.ENFILE: "raise the system's limit of open files",
 }
 
 
 def storage_error(error: OSError, action: str) -> StorageError:
-    """What the operator should read: what failed, where, why, and what to do about it."""
+    """The error as the operator should see it: what failed, where, why, and what to do about it."""
     number = error.errno or 0
     kind = StorageFull if number in _FULL else StorageUnavailable if number in _UNAVAILABLE else StorageError
     where = f" ({error.filename})" if error.filename else ""
@@ -261,18 +358,23 @@ def write_whole(files: Files, path: str, content: ReadBuffer) -> File:
 
 
 def write_durably(files: Files, path: str, content: ReadBuffer) -> None:
-    """Replace a small file as a whole: after a crash it holds the old content or the new."""
+    """Replace a small file atomically: after a crash it holds either the old or the new content."""
     temporary = path + TEMPORARY
     write_whole(files, temporary, content).sync()
     files.rename(temporary, path)
     files.sync_directory(os.path.dirname(path))
 
 
-def remove_tree(files: Files, path: str) -> None:
+def remove_tree(files: Files, path: str, give_up: Callable[[], bool] = lambda: False) -> None:
+    """Remove a directory and everything in it. `give_up` is called for every entry; if it returns True the removal
+    stops early."""
     for entry in files.list(path):
+        if give_up():
+            return
         child = f"{path}/{entry.name}"
         if entry.is_directory:
-            remove_tree(files, child)
+            remove_tree(files, child, give_up)
         else:
             files.remove(child)
-    files.remove_directory(path)
+    if not give_up():
+        files.remove_directory(path)

@@ -1,7 +1,7 @@
-"""Bounded open files: thousands of segments, a few hundred descriptors.
+"""A bounded pool of open files: thousands of segments, a few hundred descriptors.
 
-A segment opens its files when it is used and the pool closes those that were not used for a while. Whoever holds
-a `File` still (a reply being sent, a flush under way) keeps it open until it lets go.
+A segment opens its files when it is used, and the pool closes those that were not used for a while. A `File` that is
+still referenced (a reply being sent, a flush under way) stays open until the last reference is gone.
 """
 
 import errno
@@ -21,7 +21,7 @@ class Holder(Protocol):
     def is_open(self) -> bool: ...
 
     def release(self) -> None:
-        """Let go of the open files; they are opened again on the next use."""
+        """Drop the open files; they are opened again on the next use."""
 
 
 class HandlePool:
@@ -33,20 +33,27 @@ class HandlePool:
         return len(self._holders)
 
     def open(self, holder: Holder, opening: Callable[[], T], action: str) -> T:
-        """Run `opening` for a holder that has nothing open, making room first; errors say what the user should do."""
+        """Make room, then run `opening` for a holder that has no open file. Errors say what the operator should
+        do."""
         while len(self._holders) >= self._capacity:
             self._release_one()
+        try:
+            opened = self.open_another(opening)
+        except OSError as error:
+            raise storage_error(error, action) from error
+        self._holders[holder] = None
+        holder.recently_used = True
+        return opened
+
+    def open_another(self, opening: Callable[[], T]) -> T:
+        """The same for one more file of a holder that is in the pool already. Raises OSError."""
         while True:
             try:
-                opened = opening()
+                return opening()
             except OSError as error:
-                if error.errno in (errno.EMFILE, errno.ENFILE) and self._holders:
-                    self._release_one()
-                    continue
-                raise storage_error(error, action) from error
-            self._holders[holder] = None
-            holder.recently_used = True
-            return opened
+                if error.errno not in (errno.EMFILE, errno.ENFILE) or not self._holders:
+                    raise
+                self._release_one()
 
     def forget(self, holder: Holder) -> None:
         """The holder is gone for good (deleted, closed)."""
@@ -55,7 +62,7 @@ class HandlePool:
             holder.release()
 
     def _release_one(self) -> None:
-        """Second chance: a holder that was used since the last look goes to the back of the queue."""
+        """Second chance: a holder that was used since the last check goes to the end of the queue."""
         while True:
             holder = next(iter(self._holders))
             if not holder.recently_used:

@@ -1,13 +1,15 @@
-"""Sparse indexes of a segment: where an offset stands, and which offset a time has. Byte-compatible with Kafka's.
+"""Sparse indexes of a segment: from offset to file position, and from time to offset. Byte-compatible with Kafka's.
 
     .index      8 bytes an entry, big-endian: offset relative to the segment's base (4), position in the log (4)
                 The offset is the last one of the batch that starts at the position.
     .timeindex  12 bytes an entry, big-endian: timestamp (8), relative offset (4)
-                No record with a later timestamp stands at or before the offset.
+                No record at or before the offset has a later timestamp.
 
-An entry is made for the first batch after every `index_interval_bytes`. Entries grow in both numbers. The writer's
-indexes live in memory and are saved beside the log; a sealed segment's are mapped from the file. Indexes are hints:
-what they say is checked against the log, and they are made anew from it when they are missing or wrong.
+An entry is made for the first batch after every `index_interval_bytes`. Both numbers increase from entry to entry.
+The active segment's indexes are in memory and are saved beside the log; a sealed segment's are read from their files,
+a few entries at a time. (They are not memory-mapped: a page that cannot be read, or that was truncated, would kill
+the process with SIGBUS.) Indexes are hints: their entries are checked against the log, and an index that is missing
+or wrong is rebuilt from the log.
 """
 
 import sys
@@ -24,9 +26,21 @@ TIME_ENTRY = Struct(">qI")
 TIME_ENTRY_SIZE = TIME_ENTRY.size
 
 POSITION_MASK = _LOW = 0xFFFF_FFFF
-_FENCE = 64  # one entry in so many is held in memory; the search inside them reads one run of the mapped file
+_FENCE = 64  # one of so many entries is kept in memory; the search between two of them reads one run of the file
 _RUN_BYTES = _FENCE * OFFSET_ENTRY_SIZE
+_CHUNK = 128 * _RUN_BYTES
 _LITTLE_ENDIAN = sys.byteorder == "little"
+
+
+class WrongIndexError(Exception):
+    """The index does not match its log: an entry names no batch, or the file is shorter than it was."""
+
+
+class StoredIndex(Protocol):
+    """The part of `File` that index readers need."""
+
+    def size(self) -> int: ...
+    def pread(self, size: int, position: int) -> bytes: ...
 
 
 class OffsetEntry(NamedTuple):
@@ -44,7 +58,7 @@ def _position(entry: int) -> int:
 
 
 def _native(stored: ReadBuffer) -> "array[int]":
-    """Entries as numbers (offset << 32 | position), which sort as the entries do."""
+    """Entries as numbers (offset << 32 | position), which have the same order as the entries."""
     entries = array("Q")
     entries.frombytes(stored)
     if _LITTLE_ENDIAN:
@@ -53,26 +67,22 @@ def _native(stored: ReadBuffer) -> "array[int]":
 
 
 class OffsetIndex(Protocol):
-    def __len__(self) -> int: ...
-    def entry(self, number: int) -> OffsetEntry: ...
     def at_or_before(self, relative_offset: int) -> int:
-        """The entry of the batch to scan from to find the offset, as a number (offset << 32 | position); -1: there is
-        none, scan from the segment's start."""
+        """The entry of the batch from which to scan for the offset, as a number (offset << 32 | position); -1: there
+        is none, scan from the segment's start."""
 
     def boundary_at_or_before(self, position: int) -> int:
-        """The last indexed batch start that is not past `position`, or 0."""
+        """The last indexed batch start at or before `position`, or 0."""
 
 
 class TimeIndex(Protocol):
-    def __len__(self) -> int: ...
-    def entry(self, number: int) -> TimeEntry: ...
     def last(self) -> TimeEntry | None: ...
     def before(self, timestamp: TimestampMs) -> int:
-        """An offset (relative) up to which every record is older than `timestamp`, or 0."""
+        """A relative offset up to which every record is older than `timestamp`, or 0."""
 
 
 class OffsetIndexWriter:
-    """The offset index of a segment that still grows."""
+    """The offset index of the active segment."""
 
     __slots__ = ("_entries",)
 
@@ -101,7 +111,7 @@ class OffsetIndexWriter:
         return self._entries[found - 1] & _LOW if found else 0
 
     def stored(self, first: int = 0) -> bytes:
-        """The entries from number `first` on, as they stand in the file."""
+        """The entries from number `first` on, in the format of the file."""
         entries = self._entries[first:]
         if _LITTLE_ENDIAN:
             entries.byteswap()
@@ -109,41 +119,53 @@ class OffsetIndexWriter:
 
 
 class OffsetIndexReader:
-    """The offset index of a sealed segment, over its mapped file."""
+    """The offset index of a sealed segment, in its file. Raises OSError, and WrongIndexError if the file was
+    truncated."""
 
-    __slots__ = ("_fences", "_view")
+    __slots__ = ("_fences", "_file", "_run", "_run_number", "_size")
 
-    def __init__(self, stored: ReadBuffer) -> None:
-        self._view = memoryview(stored)
-        self._fences = _native(self._view.cast("Q")[::_FENCE].tobytes()) if stored else array("Q")
-
-    def __len__(self) -> int:
-        return len(self._view) // OFFSET_ENTRY_SIZE
-
-    def entry(self, number: int) -> OffsetEntry:
-        (value,) = _native(self._view[number * 8 : number * 8 + 8])
-        return OffsetEntry(value >> 32, value & _LOW)
+    def __init__(self, file: StoredIndex) -> None:
+        self._file = file
+        self._size = file.size()
+        self._run, self._run_number = array("Q"), -1
+        self._fences = array("Q")
+        for position in range(0, self._size, _CHUNK):
+            entries = array("Q", _whole(file, min(_CHUNK, self._size - position), position))
+            self._fences += entries[::_FENCE]
+        if _LITTLE_ENDIAN:
+            self._fences.byteswap()
 
     def at_or_before(self, relative_offset: int) -> int:
         key = relative_offset << 32 | _LOW
         fence = bisect_right(self._fences, key)
         if not fence:
             return -1
-        run = array("Q", self._view[(fence - 1) * _RUN_BYTES : fence * _RUN_BYTES].tobytes())
-        if _LITTLE_ENDIAN:
-            run.byteswap()
+        run = self._run if fence - 1 == self._run_number else self._read_run(fence - 1)
         return run[bisect_right(run, key) - 1]
 
     def boundary_at_or_before(self, position: int) -> int:
         fence = bisect_right(self._fences, position, key=_position)
         if not fence:
             return 0
-        run = _native(self._view[(fence - 1) * _RUN_BYTES : fence * _RUN_BYTES])
+        run = self._run if fence - 1 == self._run_number else self._read_run(fence - 1)
         return run[bisect_right(run, position, key=_position) - 1] & _LOW
+
+    def _read_run(self, number: int) -> "array[int]":
+        """The entries from one fence to the next. The last run is cached, because sequential readers need it
+        again."""
+        start = number * _RUN_BYTES
+        stored = self._file.pread(_RUN_BYTES, start)
+        if len(stored) != _RUN_BYTES and start + len(stored) != self._size:
+            raise WrongIndexError
+        self._run = run = array("Q", stored)
+        if _LITTLE_ENDIAN:
+            run.byteswap()
+        self._run_number = number
+        return run
 
 
 class TimeIndexWriter:
-    """The time index of a segment that still grows: the largest timestamp so far and where it stands."""
+    """The time index of the active segment: the largest timestamp so far and its offset."""
 
     __slots__ = ("_stored", "_timestamps")
 
@@ -155,7 +177,7 @@ class TimeIndexWriter:
         return len(self._timestamps)
 
     def append(self, timestamp: TimestampMs, relative_offset: int) -> None:
-        """Skipped unless the timestamp grows, as the entries must."""
+        """Does nothing unless the timestamp is larger than the last one: entries must increase."""
         if timestamp > (self._timestamps[-1] if self._timestamps else NO_TIMESTAMP):
             self._timestamps.append(timestamp)
             self._stored += TIME_ENTRY.pack(timestamp, relative_offset)
@@ -175,22 +197,31 @@ class TimeIndexWriter:
 
 
 class TimeIndexReader:
-    """The time index of a sealed segment, over its mapped file."""
+    """The time index of a sealed segment, in its file. Raises OSError, and WrongIndexError if the file was
+    truncated."""
 
-    __slots__ = ("_view",)
+    __slots__ = ("_file", "_size")
 
-    def __init__(self, stored: ReadBuffer) -> None:
-        self._view = memoryview(stored)
+    def __init__(self, file: StoredIndex) -> None:
+        self._file = file
+        self._size = file.size()
 
     def __len__(self) -> int:
-        return len(self._view) // TIME_ENTRY_SIZE
+        return self._size // TIME_ENTRY_SIZE
 
     def last(self) -> TimeEntry | None:
         return self.entry(len(self) - 1) if len(self) else None
 
     def entry(self, number: int) -> TimeEntry:
-        return TimeEntry._make(TIME_ENTRY.unpack_from(self._view, number * TIME_ENTRY_SIZE))
+        return TimeEntry._make(TIME_ENTRY.unpack(_whole(self._file, TIME_ENTRY_SIZE, number * TIME_ENTRY_SIZE)))
 
     def before(self, timestamp: TimestampMs) -> int:
         found = bisect_right(range(len(self)), timestamp - 1, key=lambda number: self.entry(number).timestamp)
         return self.entry(found - 1).relative_offset if found else 0
+
+
+def _whole(file: StoredIndex, size: int, position: int) -> bytes:
+    content = file.pread(size, position)
+    if len(content) != size:
+        raise WrongIndexError
+    return content

@@ -1,8 +1,8 @@
-"""Looking at logs on the disk without opening them: which files there are, every batch also behind damage, and
-whether index entries are true.
+"""Inspecting logs on disk without opening them: which files there are, every batch including those after damage, and
+whether index entries are correct.
 
-Nothing here writes or takes a lock, so a directory that a broker uses can be looked at. `verify` and `repair` build
-on this, and so does everything that shows files to people.
+Nothing here writes or takes a lock, so a directory that a broker uses can be inspected. `verify` and `repair` build
+on this, and so do the commands that show files to people.
 """
 
 import os
@@ -18,6 +18,7 @@ from tidelog.records.batch import (
     HEADER,
     HEADER_SIZE,
     MAGIC,
+    MAGIC_AT,
     MIN_LENGTH,
     BatchHeader,
     BatchView,
@@ -25,14 +26,14 @@ from tidelog.records.batch import (
 from tidelog.storage.local.checkpoint import CHECKPOINT
 from tidelog.storage.local.files import File, Files, storage_error
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY, TIME_ENTRY_SIZE, OffsetEntry, TimeEntry
+from tidelog.storage.local.layout import DELETED, LOCK, LOGS, topic_of
 from tidelog.storage.local.scan import MAX_RELATIVE_OFFSET, BatchScan, batch_at
 from tidelog.storage.local.segment import INDEXES, LOG, base_offset_of, segment_name
-from tidelog.storage.local.store import LOCK, LOGS
 
+_PROC_LOCKS = "/proc/locks"
 _SEARCH_CHUNK = 1 << 20
-_MAGIC_AT = 16
-# The magic byte, with attributes behind the CRC of which no unknown bit is set: what a header cannot do without, and
-# what the regular expression engine finds at native speed.
+# The magic byte, followed by the CRC and attributes without unknown bits. Every batch header matches, and the regular
+# expression engine searches at native speed.
 _LIKELY_MAGIC = re.compile(rb"\x02(?=.{4}\x00[\x00-\x7f])", re.DOTALL)
 
 
@@ -60,9 +61,9 @@ class DamagedRange(NamedTuple):
     size: int
     reason: str
     offset: Offset
-    """What should stand there: the offset after the last good batch."""
+    """The offset expected there: the one after the last good batch."""
     next_offset: Offset | None
-    """Where the log goes on behind the damage; None if no good batch follows in this file."""
+    """The offset at which the log continues after the damage; None if no good batch follows in this file."""
 
 
 SegmentPart: TypeAlias = BatchView | DamagedRange
@@ -70,7 +71,7 @@ SegmentPart: TypeAlias = BatchView | DamagedRange
 
 @dataclass(slots=True)
 class PartitionFiles:
-    """What stands in a partition's directory, by what it is for."""
+    """The files in a partition's directory, by purpose."""
 
     directory: str
     segments: dict[Offset, int] = field(default_factory=dict)
@@ -122,13 +123,14 @@ def find_partitions(files: Files, path: str) -> list[PartitionPlace]:
     try:
         names = {entry.name: entry.is_directory for entry in files.list(path)}
     except OSError as error:
-        raise storage_error(error, f"look into {path}") from error
+        raise storage_error(error, f"list {path}") from error
     if names.get(LOGS):
         return [
             place
             for topic in sorted(
-                e.name for e in files.list(f"{path}/{LOGS}") if e.is_directory and is_topic_name(e.name)
+                e.name for e in files.list(f"{path}/{LOGS}") if e.is_directory and not e.name.startswith(DELETED)
             )
+            if _topic_name_of(topic) is not None
             for place in _partitions_of_topic(files, f"{path}/{LOGS}/{topic}")
         ]
     if CHECKPOINT in names or any(base_offset_of(name, LOG) is not None for name in names):
@@ -143,39 +145,84 @@ def find_partitions(files: Files, path: str) -> list[PartitionPlace]:
     )
 
 
+def with_topic_id(path: str) -> str:
+    """Complete a path in which a topic's directory is given by the topic's name alone: {data}/logs/orders/0 becomes
+    {data}/logs/orders~{id}/0. A path that exists, or that names no topic, is returned as it is."""
+    parts = path.split("/")
+    if os.path.exists(path) or LOGS not in parts[:-1]:
+        return path
+    at = len(parts) - 1 - parts[-2::-1].index(LOGS)
+    logs, topic = "/".join(parts[:at]), parts[at]
+    try:
+        found = [name for name in os.listdir(logs) if (one := topic_of(name)) is not None and one.name == topic]
+    except OSError:
+        return path
+    if len(found) > 1:
+        raise StorageUnavailable(
+            f"several topics in {logs} have the name {topic}: {', '.join(sorted(found))}; give one of these names"
+        )
+    return "/".join([logs, *found, *parts[at + 1 :]]) if found else path
+
+
 def _partitions_of_topic(files: Files, directory: str) -> list[PartitionPlace]:
     numbers = [int(e.name) for e in files.list(directory) if e.is_directory and e.name.isdecimal()]
     return [_place(f"{directory}/{number}") for number in sorted(numbers)]
 
 
+def _topic_name_of(directory: str) -> str | None:
+    """The topic's name in a directory name, which has the topic's id (or, from earlier versions, not)."""
+    topic = topic_of(directory)
+    return topic.name if topic is not None else directory if is_topic_name(directory) else None
+
+
 def _place(directory: str) -> PartitionPlace:
-    """Where a partition belongs, as its path tells: {data}/logs/{topic}/{partition}."""
+    """The topic, partition and data directory in a path: {data}/logs/{topic}~{id}/{partition}."""
     topic_directory, number = os.path.split(os.path.abspath(directory))
-    logs, topic = os.path.split(topic_directory)
-    if not number.isdecimal() or not is_topic_name(topic):
+    logs, name = os.path.split(topic_directory)
+    topic = _topic_name_of(name)
+    if not number.isdecimal() or topic is None:
         return PartitionPlace(None, directory, None)
     inside = os.path.basename(logs) == LOGS
     return PartitionPlace(TopicPartition(topic, int(number)), directory, os.path.dirname(logs) if inside else None)
 
 
 def holder_of(data_directory: str) -> str | None:
-    """Who holds the lock of a data directory, found out without touching the lock; None if nobody does.
+    """The process that holds the lock of a data directory, found without touching the lock; None if none does.
 
-    A process of another container or machine cannot be seen this way: then its directory counts as free."""
+    A process in another container or on another machine is not visible here: its directory counts as free."""
     path = f"{data_directory}/{LOCK}"
     try:
-        with open(path, encoding="utf-8", errors="replace") as lock:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)  # the path may be a FIFO or a device
+        with open(descriptor, encoding="utf-8", errors="replace") as lock:
             holder = lock.read(200).strip()
-        inode = os.stat(path).st_ino
+            place = _as_in_proc_locks(lock.fileno())
     except OSError:
         return None
     try:
-        with open("/proc/locks", encoding="ascii") as locks:
+        with open(_PROC_LOCKS, encoding="ascii") as locks:
             # 1: FLOCK  ADVISORY  WRITE 4711 fe:00:1234 0 EOF
-            held = any(f":{inode} " in line and " FLOCK " in line for line in locks)
-    except OSError:  # not Linux: the process that wrote its number into the lock is as good as we can tell
+            held = any(f" {place} " in line and " FLOCK " in line for line in locks)
+    except OSError:  # not Linux: check whether the process whose id is in the lock file is alive
         held = _is_alive(holder)
     return (holder or "an unknown process") if held else None
+
+
+def _as_in_proc_locks(fd: int) -> str:
+    """Device and inode of an open file in the notation of /proc/locks. The device is needed because inode numbers are
+    unique only within one. It is the device of the mount: on file systems with subvolumes, such as btrfs, `stat`
+    returns a different one."""
+    status = os.fstat(fd)
+    major, minor = os.major(status.st_dev), os.minor(status.st_dev)
+    try:
+        with open(f"/proc/self/fdinfo/{fd}", encoding="ascii") as info:
+            mount = next(line.split()[1] for line in info if line.startswith("mnt_id:"))
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as mounts:
+            # 29 1 254:0 / / rw,relatime shared:1 - ext4 /dev/vda rw
+            device = next(fields[2] for line in mounts if (fields := line.split())[0] == mount)
+        major, minor = map(int, device.split(":"))
+    except (OSError, StopIteration):
+        pass  # an old kernel, or not Linux
+    return f"{major:02x}:{minor:02x}:{status.st_ino}"
 
 
 def _is_alive(holder: str) -> bool:
@@ -194,10 +241,10 @@ def _is_alive(holder: str) -> bool:
 def walk_segment(
     file: File, size: int, base_offset: Offset, *, progress: Callable[[int], None] | None = None
 ) -> Iterator[SegmentPart]:
-    """Everything in a log file up to `size`: its batches, checked by CRC, and between them what is damaged.
+    """Everything in a log file up to `size`: its batches, checked by CRC, and the damaged ranges between them.
 
-    Behind damage the walk goes on at the next batch that is valid and whose offset can follow. Whether the offsets
-    of good batches follow one another is for the caller to judge."""
+    After damage the walk continues at the next valid batch whose offset can follow. The caller must check whether the
+    offsets of good batches follow one another."""
     position, expected = 0, base_offset
     reported = 0
     while position < size:
@@ -212,7 +259,7 @@ def walk_segment(
         if scan.damage is None:
             break
         misplaced = batch_at(file, position, size)
-        if misplaced is not None:  # a good batch, of which the scan only disliked the offset
+        if misplaced is not None:  # a good batch; the scan rejected only its offset
             yield misplaced
             expected = misplaced.header.next_offset
             position += misplaced.header.size
@@ -228,13 +275,13 @@ def walk_segment(
 
 
 def _next_batch(file: File, damaged: int, end: int, base_offset: Offset, expected: Offset) -> BatchView | None:
-    """The first valid batch behind a damaged position."""
+    """The first valid batch after a damaged position."""
     head = file.pread(HEADER_SIZE, damaged)
     if len(head) == HEADER_SIZE:
         header = BatchHeader._make(HEADER.unpack(head))
         if header.magic == MAGIC and header.length >= MIN_LENGTH and damaged + header.size < end:
-            # Most damage is inside the records. Then the header still tells where the next batch is, and a search
-            # cannot be led astray by records that contain batches themselves.
+            # Most damage is inside the records. Then the header still says where the next batch is. A search could be
+            # misled by records that contain batches themselves.
             neighbour = batch_at(file, damaged + header.size, end)
             if neighbour is not None and neighbour.header.base_offset == header.next_offset:
                 return neighbour
@@ -242,8 +289,8 @@ def _next_batch(file: File, damaged: int, end: int, base_offset: Offset, expecte
     while start + HEADER_SIZE <= end:
         chunk = file.pread(min(_SEARCH_CHUNK + HEADER_SIZE, end - start), start)
         last = len(chunk) - HEADER_SIZE
-        for match in _LIKELY_MAGIC.finditer(chunk, _MAGIC_AT):
-            at = match.start() - _MAGIC_AT
+        for match in _LIKELY_MAGIC.finditer(chunk, MAGIC_AT):
+            at = match.start() - MAGIC_AT
             if at > last:
                 break
             base, length, *_ = HEADER.unpack_from(chunk, at)
@@ -258,7 +305,7 @@ def _next_batch(file: File, damaged: int, end: int, base_offset: Offset, expecte
 
 
 def with_next(items: Iterable[T]) -> Iterator[tuple[T, T | None]]:
-    """Each with the one behind it; None behind the last."""
+    """Each item with the one after it; None after the last."""
     iterator = iter(items)
     for item in iterator:
         for following in iterator:
@@ -290,14 +337,14 @@ class WrongEntry(NamedTuple):
 
 
 class OffsetIndexCheck:
-    """An offset index against the batches of its log, which must be shown to it in order.
+    """Checks an offset index against the batches of its log, which the caller must pass to `saw` in order.
 
-    `next_position` spares the caller the calls for batches that no entry names."""
+    The caller need not call `saw` for batches before `next_position`: no entry names them."""
 
     def __init__(self, base_offset: Offset, content: bytes) -> None:
         self._base = base_offset
         self._entries = offset_entries(content)
-        # By position, so that one entry that points too far does not hide those behind it.
+        # By position, so that one entry that points too far does not hide the entries after it.
         self._order = sorted(range(len(self._entries)), key=lambda number: self._entries[number].position)
         self._next = 0
         self.next_position = 0
@@ -309,12 +356,12 @@ class OffsetIndexCheck:
             if entry.relative_offset <= before.relative_offset or entry.position <= before.position:
                 offset = self._base + entry.relative_offset
                 yield WrongEntry(
-                    number, offset, f"offset {offset} at {entry.position} does not follow the entry before"
+                    number, offset, f"offset {offset} at {entry.position} does not follow the previous entry"
                 )
             before = entry
 
     def saw(self, position: int, last_offset: Offset | None) -> Iterator[WrongEntry]:
-        """A batch at `position`; None: which offsets it has cannot be told."""
+        """There is a batch at `position`. `last_offset` is None if its offsets cannot be trusted."""
         yield from self._skipped(position)
         while self.next_position == position:
             number = self._order[self._next]
@@ -325,20 +372,20 @@ class OffsetIndexCheck:
             self._advance(self._next + 1)
 
     def passed_damage(self, start: int, end: int) -> Iterator[WrongEntry]:
-        """Entries into damaged bytes cannot be judged."""
+        """Skip the entries that point into damaged bytes: they cannot be checked."""
         yield from self._skipped(start)
         while self.next_position < end:
             self._advance(self._next + 1)
 
     def rest(self) -> Iterator[WrongEntry]:
-        """What is left at the end of the log file."""
+        """Wrong entries that are left at the end of the log file."""
         yield from self._skipped(_NO_MORE)
 
     def _skipped(self, position: int) -> Iterator[WrongEntry]:
         while self.next_position < position:
             number = self._order[self._next]
             offset = self._base + self._entries[number].relative_offset
-            what = f"says offset {offset} stands at {self.next_position} of the log, where no batch starts"
+            what = f"says that offset {offset} is at position {self.next_position} of the log, where no batch starts"
             yield WrongEntry(number, offset, what)
             self._advance(self._next + 1)
 
@@ -348,7 +395,8 @@ class OffsetIndexCheck:
 
 
 class TimeIndexCheck:
-    """A time index against the batches of its log: each entry must be the largest timestamp up to its offset."""
+    """Checks a time index against the batches of its log: each entry must be the largest timestamp up to its
+    offset."""
 
     def __init__(self, base_offset: Offset, content: bytes) -> None:
         self._base = base_offset
@@ -365,12 +413,12 @@ class TimeIndexCheck:
         for number, entry in enumerate(self._entries):
             if entry.timestamp <= before.timestamp or entry.relative_offset < before.relative_offset:
                 offset = self._base + entry.relative_offset
-                what = f"timestamp {entry.timestamp} for offset {offset} does not follow the entry before"
+                what = f"timestamp {entry.timestamp} for offset {offset} does not follow the previous entry"
                 yield WrongEntry(number, offset, what)
             before = entry
 
     def concerns(self, last_offset: Offset, max_timestamp: TimestampMs) -> bool:
-        """Whether a batch is worth a call of `saw`."""
+        """Whether `saw` must be called for this batch."""
         return max_timestamp > self.max_timestamp or last_offset >= self._next_offset
 
     def saw(self, base_offset: Offset, last_offset: Offset, max_timestamp: TimestampMs) -> Iterator[WrongEntry]:
@@ -382,16 +430,17 @@ class TimeIndexCheck:
             yield from self._judge(last_offset)
 
     def passed_damage(self) -> None:
-        """From here on the largest timestamp may be one that was in the damaged bytes."""
+        """From here on, the largest timestamp may have been in the damaged bytes."""
         self._exact = False
 
     def rest(self, *, sealed: bool) -> Iterator[WrongEntry]:
-        """What is left at the end of the log file. With damage in it, its end is not known well enough to judge."""
+        """Wrong entries that are left at the end of the log file. Not checked if the file is damaged, because then
+        its end is uncertain."""
         if not self._exact:
             return
         for number in self._order[self._next :]:
             offset = self._base + self._entries[number].relative_offset
-            yield WrongEntry(number, offset, f"names offset {offset}, behind the segment's end")
+            yield WrongEntry(number, offset, f"names offset {offset}, which is after the segment's end")
         last = self._entries[-1].timestamp if self._entries else NO_TIMESTAMP
         if sealed and last != self.max_timestamp:
             number = max(0, len(self._entries) - 1)

@@ -1,13 +1,16 @@
 """`LocalLog`: a partition as segments in a directory. The local engine behind `PartitionLog`.
 
-One thread owns it. An append is validated as a whole, given its offsets in place, written with one call, and then
-becomes part of the log: a write that fails halfway is cut off again before anything else is written. Durability is a
-separate step (`begin_flush` .. `end_flush`) that the commit (`commit.py`) runs for many logs together.
+One thread owns a log. An append is validated as a whole, gets its offsets in place, is written with one call, and
+only then becomes part of the log: if a write fails halfway, its bytes are cut off before anything else is written.
+Flushing is a separate step (`begin_flush` .. `end_flush`) that the commit (`commit.py`) runs for many logs together,
+in threads. So is everything else that syncs or frees files, such as moving the start of the log.
 """
 
-from bisect import bisect_right
-from collections.abc import Generator, Iterable, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
+
+import structlog
 
 from tidelog.errors import (
     CorruptBatch,
@@ -17,9 +20,10 @@ from tidelog.errors import (
     OffsetOutOfRange,
     RecordTooLarge,
     StorageError,
+    fresh,
 )
-from tidelog.model import NO_SEQUENCE, LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs, TopicPartition
-from tidelog.promise import Listener, Promise
+from tidelog.model import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs, TopicPartition
+from tidelog.promise import Promise
 from tidelog.records.batch import (
     CONTROL_BIT,
     LENGTH_END,
@@ -33,32 +37,48 @@ from tidelog.records.batch import (
 )
 from tidelog.records.record import ABORT_MARKER, COMMIT_MARKER, build_marker, read_marker
 from tidelog.settings import UNLIMITED, FlushPolicy, LogSettings
-from tidelog.storage.local.checkpoint import Checkpoint, write_checkpoint
+from tidelog.storage.local.cold import ColdReads
 from tidelog.storage.local.compaction import LogCompaction
-from tidelog.storage.local.files import File, Files, storage_error
-from tidelog.storage.local.flush import FlushJob, Range
+from tidelog.storage.local.durability import Durability
+from tidelog.storage.local.files import Files, storage_error
+from tidelog.storage.local.flush import FlushJob
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.producers import Producers
 from tidelog.storage.local.recovery import Recovery, RecoveryReport
-from tidelog.storage.local.segment import LOG, ActiveSegment, IndexSpec, SealedSegment, Segment, transactions_in
+from tidelog.storage.local.segment import ActiveSegment, IndexSpec, Leaving, SealedSegment
+from tidelog.storage.local.segments import SegmentRange, Segments
 from tidelog.storage.local.tail import Tail, TailCache
-from tidelog.storage.log import AbortedTransaction, ActiveProducer, LogStats, ReadResult, TimestampOffset
+from tidelog.storage.log import (
+    NOTHING,
+    AbortedTransaction,
+    ActiveProducer,
+    Appended,
+    LogStats,
+    ReadResult,
+    TimestampOffset,
+)
 
-NOTHING = ReadResult([], 0)
-CHECKPOINT_EVERY_BYTES = 32 << 20
+logger = structlog.get_logger("tidelog.storage")
+
+T = TypeVar("T")
+
+_SMALL_BYTES = 16 << 10  # read with the search for its position, instead of probed now and read later
 
 
 class Commit(Protocol):
-    """Who makes logs durable. See `commit.py`."""
+    """Makes logs durable. See `commit.py`."""
 
-    def wait(self, log: "LocalLog", offset: Offset) -> Promise[None] | None:
-        """Everything before `offset` durable, soon; None if it is already."""
+    def wait(self, log: "LocalLog", offset: Offset, appended: Appended) -> Appended | Promise[Appended]:
+        """Returns `appended`, or a promise of it, when everything before `offset` is durable."""
 
     def soon(self, log: "LocalLog") -> None:
-        """Flush in the background; nobody waits."""
+        """Flush in the background; no caller waits for it."""
 
     def within(self, log: "LocalLog", delay_ms: int) -> None:
-        """The same, at the latest after `delay_ms`."""
+        """Flush in the background after `delay_ms` at the latest."""
+
+    def aside(self, work: Callable[[], None]) -> None:
+        """Run slow work that no caller waits for, where it blocks neither the event loop nor a sync."""
 
 
 class Shared(NamedTuple):
@@ -68,67 +88,8 @@ class Shared(NamedTuple):
     pool: HandlePool
     tails: TailCache
     commit: Commit
-
-
-class LocalAppend:
-    __slots__ = ("_promise", "append_time_ms", "base_offset", "duplicate", "last_offset")
-
-    def __init__(
-        self,
-        base_offset: Offset,
-        last_offset: Offset,
-        append_time_ms: TimestampMs,
-        promise: Promise[None] | None,
-        duplicate: bool = False,
-    ) -> None:
-        self.base_offset = base_offset
-        self.last_offset = last_offset
-        self.append_time_ms = append_time_ms
-        self.duplicate = duplicate
-        self._promise = promise
-
-    @property
-    def done(self) -> bool:
-        return self._promise is None
-
-    def __await__(self) -> Generator[Any, None, "LocalAppend"]:
-        if self._promise is not None:
-            yield from self._promise.__await__()
-        return self
-
-    def when_done(self, call: Listener[None]) -> None:
-        assert self._promise is not None, "there is nothing to wait for"
-        self._promise.when_done(call)
-
-
-class SegmentRange:
-    """A byte range of a segment. Holding it keeps the file open, also when retention deletes it."""
-
-    __slots__ = ("_file", "_segment_end", "position", "size")
-
-    def __init__(self, file: File, position: int, size: int, segment_end: Offset) -> None:
-        self._file = file
-        self._segment_end = segment_end
-        self.position = position
-        self.size = size
-
-    def read(self, position: int | None = None, most: int | None = None) -> bytes:
-        start, end = self.position if position is None else position, self.position + self.size
-        if most is not None and end - start > most:
-            end = start + most
-        data = self._file.pread(end - start, start)
-        if len(data) != end - start:
-            raise StorageError(f"{self._file.path} ends before position {end}")
-        return data
-
-    def fileno(self) -> int:
-        return self._file.fileno()
-
-    @property
-    def end_offset(self) -> Offset:
-        """Where the batch behind it begins."""
-        base = self._file.pread(8, self.position + self.size)
-        return int.from_bytes(base, "big", signed=True) if len(base) == 8 else self._segment_end
+    cold: ColdReads | None = None
+    """None: reads block until the disk answers."""
 
 
 class LocalLog:
@@ -138,38 +99,31 @@ class LocalLog:
         self.partition = partition
         self.directory = directory
         self.settings = settings
-        self._files, self._pool, _, self._commit = shared
+        self._files, self._pool, _, self._commit, self._cold = shared
+        self.on_progress: Callable[[int], None] | None = None
         self._spec = IndexSpec(settings.index_interval_bytes, settings.segment_index_bytes)
         try:
             recovered = Recovery(self._files, self._pool, directory, self._spec, now_ms).run()
         except OSError as error:
             raise storage_error(error, f"open {partition}") from error
         self.recovery: RecoveryReport = recovered.report
-        self._start = recovered.start_offset
-        self._sealed = recovered.sealed
-        self._bases = [segment.base_offset for segment in recovered.sealed]
-        self._active = recovered.active
-        self._end = recovered.active.end_offset
+        self._segments = Segments(
+            self._files, self._pool, directory, recovered.sealed, recovered.active, recovered.start_offset
+        )
+        self._end = self._segments.end_offset
         self._producers: Producers = recovered.producers
-        self._checkpoint = recovered.checkpoint
-        self._durable = min(recovered.checkpoint.offset, self._end)
-        self._decided = min(recovered.checkpoint.stable_offset, self.last_stable_offset)
+        self._durability = Durability(
+            self._files, directory, partition, self._segments, recovered, self.last_stable_offset
+        )
         self._tail = Tail(shared.tails)
         self.compaction = LogCompaction(self, self._files, recovered.compaction)
-        self._unsynced: list[tuple[Segment, int]] = self._since_checkpoint()
-        self._names_changed = not recovered.report.clean
         self._messages_unflushed = 0
-        self._unfinished_write = False
         self._closed = False
-        self._fault: StorageError | None = None
-        self._blocked = False  # one of the three above
-        self._flush: FlushJob | None = None
-        self._flush_end: tuple[Offset, int] = (0, 0)
-        self._flush_decided: Offset = 0
+        self._blocked = False  # closed, or a failed write or flush must be repaired first
 
     @property
     def start_offset(self) -> Offset:
-        return self._start
+        return self._segments.start_offset
 
     @property
     def end_offset(self) -> Offset:
@@ -178,22 +132,32 @@ class LocalLog:
     @property
     def last_stable_offset(self) -> Offset:
         for first_offset in self._producers.open.values():  # the first one is the oldest
-            return max(first_offset, self._start)
+            return max(first_offset, self._segments.start_offset)
         return self._end
 
     @property
+    def is_changing(self) -> bool:
+        return self._durability.is_changing
+
+    @property
     def decided_offset(self) -> Offset:
-        """No record before it belongs to a transaction whose end is not durable: a crash changes nothing there."""
-        return self._decided
+        return self._durability.decided_offset
 
     @property
     def durable_offset(self) -> Offset:
-        return self._durable
+        return self._durability.durable_offset
+
+    @property
+    def is_checkpointed(self) -> bool:
+        return self._durability.is_checkpointed
+
+    @property
+    def unchecked_bytes(self) -> int:
+        return self._durability.unchecked_bytes
 
     @property
     def fault(self) -> StorageError | None:
-        """Why the log takes no appends, while a failed sync is not made good."""
-        return self._fault
+        return self._durability.fault
 
     @property
     def producers(self) -> Producers:
@@ -215,7 +179,7 @@ class LocalLog:
         leader_epoch: LeaderEpoch,
         durable: bool,
         stamp: bool = False,
-    ) -> LocalAppend:
+    ) -> Appended | Promise[Appended]:
         if self._blocked:
             self._make_good()
         view = memoryview(batches)
@@ -223,34 +187,37 @@ class LocalLog:
         if headers[0].producer_id >= 0:
             earlier = self._producers.check(headers[0])
             if earlier is not None:
-                waiter = self._promise(earlier.last_offset + 1) if durable else None
-                return LocalAppend(earlier.base_offset, earlier.last_offset, now_ms, waiter, duplicate=True)
+                repeated = Appended(earlier.base_offset, earlier.last_offset, now_ms, duplicate=True)
+                return self._when_durable(repeated) if durable else repeated
         base_offset = self._end
         if len(headers) == 1 and not stamp:
             place(view, 0, headers[0], base_offset, leader_epoch)
             end = base_offset + headers[0].last_offset_delta + 1
         else:
             end = self._place_all(view, headers, leader_epoch, now_ms if stamp else None)
-        active = self._active
+        active = self._segments.active
         if active.is_full(len(view), end - 1, now_ms, self.settings):
             active = self._roll(now_ms)
         try:
             active.write(view, headers)
         except OSError as error:
-            self._unfinished_write = self._blocked = True
-            self._try_to_drop_unfinished()
+            self._durability.has_unfinished_write = self._blocked = True
+            self._commit.soon(self)  # cuts it off
             raise storage_error(error, f"append to {self.partition}") from error
         self._end = end
         if len(headers) == 1 and headers[0].producer_id < 0:
             self._tail.append(base_offset, view)
         else:
             self._remember(headers, view, base_offset, now_ms)
-        return LocalAppend(base_offset, end - 1, now_ms, self._after_append(durable, end - base_offset))
+        if self.on_progress is not None:
+            self.on_progress(len(view))
+        return self._after_append(Appended(base_offset, end - 1, now_ms), durable)
 
     def _place_all(
         self, view: memoryview, headers: list[BatchHeader], leader_epoch: LeaderEpoch, stamp_ms: TimestampMs | None
     ) -> Offset:
-        """Write their places, and if asked their time, into the batches; the offset behind them."""
+        """Write offsets and leader epoch, and `stamp_ms` if given, into the batches; returns the offset after
+        them."""
         position, offset = 0, self._end
         for number, header in enumerate(headers):
             place(view, position, header, offset, leader_epoch)
@@ -261,7 +228,7 @@ class LocalLog:
         return offset
 
     def _checked(self, view: memoryview) -> list[BatchHeader]:
-        """The headers of everything in `view`, or what is wrong with it."""
+        """The headers of all batches in `view`. Raises an error if one is not acceptable."""
         headers = []
         position, size = 0, len(view)
         settings = self.settings
@@ -270,12 +237,18 @@ class LocalLog:
             batch_size = header.length + LENGTH_END
             if batch_size > settings.max_message_bytes and not header.attributes & CONTROL_BIT:
                 raise RecordTooLarge(
-                    f"a batch of {batch_size} bytes; {self.partition} takes at most {settings.max_message_bytes}"
+                    f"a batch has {batch_size} bytes; {self.partition} takes at most {settings.max_message_bytes} "
+                    f"(max.message.bytes)"
                 )
             headers.append(header)
             position += batch_size
         if not headers:
-            raise InvalidRecord("nothing to append")
+            raise InvalidRecord("there is no batch to append")
+        if len(headers) > 1 and any(header.producer_id >= 0 for header in headers):
+            raise InvalidRecord(
+                "several batches at once, some with a producer id; append such a batch alone, so that a repetition "
+                "is recognised"
+            )
         if size > settings.segment_bytes:
             raise RecordTooLarge(
                 f"{size} bytes do not fit into a segment of {settings.segment_bytes} bytes (segment.bytes)"
@@ -283,7 +256,7 @@ class LocalLog:
         return headers
 
     def _remember(self, headers: list[BatchHeader], view: memoryview, offset: Offset, now_ms: TimestampMs) -> None:
-        """What was appended, for idempotent producers and for readers at the tail."""
+        """Record what was appended, for idempotent producers and for readers at the tail."""
         position = 0
         for header in headers:
             size = header.length + LENGTH_END
@@ -301,13 +274,11 @@ class LocalLog:
             marker = read_marker(batch)
         except CorruptBatch:  # a control batch of another kind
             return
-        producer = self._producers.get(header.producer_id)
-        if producer is not None:
-            producer.coordinator_epoch = marker.coordinator_epoch
+        self._producers.saw_marker(header.producer_id, marker.coordinator_epoch)
         if marker.type in (COMMIT_MARKER, ABORT_MARKER):
             aborted = self._producers.ended(header, offset, marker.type == COMMIT_MARKER)
             if aborted is not None:
-                self._active.aborted.entries.append(aborted)
+                self._segments.active.aborted.entries.append(aborted)
 
     def end_transaction(
         self,
@@ -318,11 +289,11 @@ class LocalLog:
         coordinator_epoch: int,
         now_ms: TimestampMs,
         leader_epoch: LeaderEpoch,
-    ) -> LocalAppend:
+    ) -> Appended | Promise[Appended]:
         if producer_id not in self._producers.open:
             if self._blocked:
                 self._make_good()
-            return LocalAppend(self._end, self._end - 1, now_ms, self._promise(self._end), duplicate=True)
+            return self._when_durable(Appended(self._end, self._end - 1, now_ms, duplicate=True))
         producer = self._producers.get(producer_id)
         if producer is not None and epoch < producer.epoch:
             raise InvalidProducerEpoch(
@@ -340,143 +311,157 @@ class LocalLog:
     def open_transactions(self) -> dict[ProducerId, Offset]:
         return dict(self._producers.open)
 
-    def _after_append(self, durable: bool, count: int) -> Promise[None] | None:
+    def _after_append(self, appended: Appended, durable: bool) -> Appended | Promise[Appended]:
         policy = self.settings.flush
-        if policy is FlushPolicy.ALWAYS or (durable and policy is FlushPolicy.ACKS):
-            return self._promise(self._end)
         if policy is FlushPolicy.INTERVAL:
-            self._messages_unflushed += count
+            self._messages_unflushed += appended.last_offset - appended.base_offset + 1
             if self._messages_unflushed >= self.settings.flush_messages:
                 self._commit.soon(self)
             else:
                 self._commit.within(self, self.settings.flush_ms)
-        return None
+        elif durable or policy is FlushPolicy.ALWAYS:
+            return self._when_durable(appended)
+        return appended
 
-    def _promise(self, offset: Offset) -> Promise[None] | None:
-        if self.settings.flush not in (FlushPolicy.ACKS, FlushPolicy.ALWAYS) or offset <= self._durable:
-            return None
-        return self._commit.wait(self, offset)
+    def _when_durable(self, appended: Appended) -> Appended | Promise[Appended]:
+        """`appended`, or a promise of it if the flush policy requires a sync first."""
+        offset, policy = appended.last_offset + 1, self.settings.flush
+        is_promised = policy is FlushPolicy.ACKS or policy is FlushPolicy.ALWAYS
+        if not is_promised or offset <= self._durability.durable_offset:
+            return appended
+        return self._commit.wait(self, offset, appended)
 
     def _make_good(self) -> None:
-        """Refuse, or remove what stands in the way of the next append."""
+        """Called before an append while the log is blocked: start the repair if there is something to repair, and
+        raise an error if the log cannot take appends yet."""
         if self._closed:
             raise LogClosed(f"{self.partition} is closed")
-        if self._fault is not None:
-            self._commit.soon(self)  # tries to make good what failed
-            raise StorageError(f"{self.partition} takes no appends until a failed flush is made good: {self._fault}")
-        if not self._try_to_drop_unfinished():
-            raise StorageError(f"cannot append to {self.partition}: a failed write could not be undone yet")
+        fault = self._durability.fault
+        if fault is not None:
+            self._commit.soon(self)  # tries the failed flush again
+            raise StorageError(f"{self.partition} takes no appends until its failed flush succeeds: {fault}")
+        if self._durability.has_unfinished_write:
+            self._commit.soon(self)
+            self._need_finished_write()
 
-    def _try_to_drop_unfinished(self) -> bool:
-        try:
-            self._active.drop_unfinished()
-        except (OSError, StorageError):
-            return False
-        self._unfinished_write = False
-        self._blocked = self._closed or self._fault is not None
-        return True
+    def _need_finished_write(self) -> None:
+        if self._durability.has_unfinished_write:
+            raise StorageError(
+                f"cannot append to {self.partition}: the bytes of a failed write are not cut off yet; try again"
+            )
 
     def _roll(self, now_ms: TimestampMs) -> ActiveSegment:
-        """Seal the active segment and begin the next; nothing has changed if that fails."""
-        old = self._active
-        new = ActiveSegment(self._files, self._pool, self.directory, self._end, self._spec, created_ms=now_ms)
+        """Seal the active segment and begin the next. If this fails, nothing has changed."""
+        self._need_finished_write()
+        old = self._segments.active
         try:
-            sealed = old.seal()
-            self._files.open(new.path + LOG, create=True).truncate(0)
+            sealed, new = self._segments.roll(self._spec, now_ms)
         except OSError as error:
             raise storage_error(error, f"begin a new segment of {self.partition}") from error
-        self._sealed.append(sealed)
-        self._bases.append(sealed.base_offset)
-        self._unsynced = [(sealed if segment is old else segment, at) for segment, at in self._unsynced]
-        self._unsynced.append((new, 0))
-        self._active = new
-        self._names_changed = True
+        self._durability.rolled(old, sealed, new)
         self._commit.soon(self)
         return new
 
     # Reading
 
     def read(
-        self, offset: Offset, max_bytes: int, *, up_to: Offset | None = None, at_least_one: bool = True
+        self, offset: Offset, max_bytes: int, *, committed: bool = False, at_least_one: bool = True
+    ) -> ReadResult | Promise[ReadResult]:
+        if offset == self._end:
+            return NOTHING
+        if not committed and self._segments.start_offset <= offset < self._end:
+            cached = self._tail.read(offset, max_bytes, self._end, at_least_one=at_least_one)
+            if cached is not None:
+                return ReadResult(cached, sum(map(len, cached)))
+        return self._now_or_later(
+            partial(self.read_now, offset, max_bytes, committed=committed, at_least_one=at_least_one)
+        )
+
+    def read_now(
+        self,
+        offset: Offset,
+        max_bytes: int,
+        *,
+        committed: bool = False,
+        at_least_one: bool = True,
+        up_to: Offset | None = None,
     ) -> ReadResult:
-        end = self._end if up_to is None or up_to > self._end else up_to
-        if offset >= end or offset < self._start:
+        """As `read`, but waits for the disk if necessary. `up_to`: return only records before this offset."""
+        end = self.last_stable_offset if committed else self._end
+        if up_to is not None:
+            end = min(end, up_to)
+        if offset >= end or offset < self._segments.start_offset:
             self._check_offset(offset)
             return NOTHING
         cached = self._tail.read(offset, max_bytes, end, at_least_one=at_least_one)
-        if cached is not None:
-            return ReadResult(cached, sum(map(len, cached)))  # type: ignore[arg-type]
-        number = bisect_right(self._bases, offset) - 1 if offset < self._active.base_offset else len(self._sealed)
-        while True:
-            segment: SealedSegment | ActiveSegment = (
-                self._sealed[number] if number < len(self._sealed) else self._active
-            )
-            limit = segment.size if end >= segment.end_offset else segment.locate(end)
-            start, stop = segment.find(offset, max_bytes, limit, at_least_one=at_least_one)
-            if start < segment.size or segment is self._active:
-                break
-            number += 1  # an offset that compaction removed from the end of a segment is answered by the next one
-        if stop <= start:
-            return NOTHING
-        return ReadResult([SegmentRange(segment.file, start, stop - start, segment.end_offset)], stop - start)
+        try:
+            if cached is not None:
+                result = ReadResult(cached, sum(map(len, cached)))
+                return self._with_aborted(offset, result) if committed and result.size else result
+            found = self._segments.find(offset, max_bytes, end, at_least_one=at_least_one)
+            if found is None:
+                return NOTHING
+            result = ReadResult([found], found.size)
+            if committed:
+                result = self._with_aborted(offset, result)
+            if found.size < _SMALL_BYTES:
+                return ReadResult([found.data or found.read()], found.size, result.aborted)
+            found.need()
+            return result
+        except OSError as error:
+            raise self._cannot_read(error) from error
 
-    def read_committed(
-        self, offset: Offset, max_bytes: int, *, at_least_one: bool = True
-    ) -> tuple[ReadResult, list[AbortedTransaction]]:
-        result = self.read(offset, max_bytes, up_to=self.last_stable_offset, at_least_one=at_least_one)
-        if not result.size or not (len(self._active.aborted) or any(s.aborted_count for s in self._sealed)):
-            return result, []
+    def _now_or_later(self, read: Callable[[], T]) -> T | Promise[T]:
+        return read() if self._cold is None else self._cold.now_or_later(read)
+
+    def _cannot_read(self, error: OSError) -> StorageError:
+        return storage_error(error, f"read {self.partition}")
+
+    def _with_aborted(self, offset: Offset, result: ReadResult) -> ReadResult:
+        if not self._segments.has_aborted:
+            return result
         last = result.parts[-1]
         # Each part from the tail is one batch.
         end = last.end_offset if isinstance(last, SegmentRange) else read_header(last).next_offset  # type: ignore[arg-type]
-        return result, self.aborted_between(offset, end)
+        return result._replace(aborted=self.aborted_between(offset, end))
 
     def aborted_between(self, start: Offset, end: Offset) -> list[AbortedTransaction]:
-        """Those that have, or had, records from `start` up to, not including, `end`; in the order they ended in."""
-        found: list[AbortedTransaction] = []
-        first = max(0, bisect_right(self._bases, start) - 1)
-        for segment in self._segments()[first:]:
-            if segment.aborted_count:
-                index = segment.load_aborted()
-                if index is None:
-                    self._follow_transactions_anew()
-                    return self.aborted_between(start, end)
-                transactions, is_complete = index.between(start, end)
-                found += transactions
-                if is_complete:
-                    break
+        """The aborted transactions that have, or had, records from `start` up to, not including, `end`; in the order
+        of their markers."""
+        while (found := self._segments.aborted_between(start, end)) is None:
+            self._producers.open = self._segments.follow_transactions()
+            self._commit.soon(self)  # writes what was missing
+            self._progressed(0)
         return found
 
-    def _follow_transactions_anew(self) -> None:
-        """Which transactions are open and which were aborted, from the batches alone."""
-        self.compaction.interrupt()
-        anew, self._producers.open = transactions_in(self._segments())
+    def offset_for_time(self, timestamp: TimestampMs) -> TimestampOffset | Promise[TimestampOffset | None] | None:
+        return self._now_or_later(partial(self.offset_for_time_now, timestamp))
+
+    def offset_for_time_now(self, timestamp: TimestampMs) -> TimestampOffset | None:
+        """As `offset_for_time`, but waits for the disk if necessary."""
         try:
-            for segment in self._segments():
-                segment.replace_aborted(anew[segment.base_offset])
-            self.compaction.recount(self._segments())
+            return self._segments.first_at_or_after(timestamp)
         except OSError as error:
-            raise storage_error(error, f"rebuild the index of aborted transactions of {self.partition}") from error
+            raise self._cannot_read(error) from error
 
-    def offset_for_time(self, timestamp: TimestampMs) -> TimestampOffset | None:
-        for segment in self._segments():
-            if segment.max_timestamp >= timestamp:
-                found = segment.first_at_or_after(timestamp, self._start)
-                if found is not None:
-                    return found
-        return None
+    def max_timestamp(self) -> TimestampOffset | Promise[TimestampOffset | None] | None:
+        return self._now_or_later(self.max_timestamp_now)
 
-    def max_timestamp(self) -> TimestampOffset | None:
-        newest = max((segment.max_timestamp for segment in self._segments()), default=-1)
-        return self.offset_for_time(newest) if newest >= 0 and self._end > self._start else None
+    def max_timestamp_now(self) -> TimestampOffset | None:
+        """As `max_timestamp`, but waits for the disk if necessary."""
+        try:
+            newest = self._segments.max_timestamp()
+        except OSError as error:
+            raise self._cannot_read(error) from error
+        return self.offset_for_time_now(newest) if newest >= 0 and self._end > self.start_offset else None
 
     def active_producers(self) -> list[ActiveProducer]:
         return [
             ActiveProducer(
                 id_,
                 producer.epoch,
-                producer.batches[-1].last_sequence if producer.batches else NO_SEQUENCE,
-                producer.batches[-1].timestamp if producer.batches else producer.last_seen_ms,
+                producer.last_sequence,
+                producer.newest.timestamp if producer.newest else producer.last_seen_ms,
                 self._producers.open.get(id_, -1),
                 producer.coordinator_epoch,
             )
@@ -485,121 +470,76 @@ class LocalLog:
 
     def stats(self) -> LogStats:
         return LogStats(
-            start_offset=self._start,
+            start_offset=self.start_offset,
             end_offset=self._end,
-            durable_offset=self._durable,
-            segments=len(self._sealed) + 1,
-            size_bytes=sum(segment.size for segment in self._segments()),
+            durable_offset=self.durable_offset,
+            segments=len(self._segments.sealed) + 1,
+            size_bytes=self._segments.size_bytes,
             producers=len(self._producers),
-            fault=None if self._fault is None else str(self._fault),
+            fault=None if self.fault is None else str(self.fault),
         )
 
-    def _segments(self) -> list[SealedSegment | ActiveSegment]:
-        return [*self._sealed, self._active]
-
     def _check_offset(self, offset: Offset) -> None:
-        if not self._start <= offset <= self._end:
+        start = self.start_offset
+        if not start <= offset <= self._end:
             raise OffsetOutOfRange(
-                f"offset {offset} of {self.partition} is outside the log, which has {self._start} to {self._end}"
+                f"offset {offset} of {self.partition} is outside the log, which has {start} to {self._end}"
             )
+
+    def _progressed(self, size: int) -> None:
+        if self.on_progress is not None:
+            self.on_progress(size)
 
     # Deleting
 
-    def delete_before(self, offset: Offset) -> Offset:
+    def delete_before(self, offset: Offset) -> Promise[Offset]:
+        if self._closed:
+            raise LogClosed(f"{self.partition} is closed")
         if offset > self._end or offset < 0:
             self._check_offset(offset)
-        if offset <= self._start:
-            return self._start
-        self._finish_flush()
-        self.compaction.settle()
-        if offset == self._end and self._active.size:
-            self._roll(self._active.created_ms)
-        before, self._start = self._start, offset
-        try:
-            first_kept = next(
-                segment for segment in self._segments() if segment.end_offset > offset or segment is self._active
-            )
-            if self._checkpoint.segment < first_kept.base_offset:
-                self._checkpoint_durably()  # the one we have speaks of a segment that will be gone
-            else:
-                self._write_checkpoint(self._checkpoint.starting_at(offset))
-        except StorageError:
-            self._start = before
-            raise
-        self._remove_sealed_before(offset)
-        return offset
+        if offset <= self.start_offset:
+            there: Promise[Offset] = Promise()
+            there.settle(self.start_offset)
+            return there
+        active = self._segments.active
+        if offset == self._end and active.size:
+            self._roll(active.created_ms)
+        moved = self._durability.move_start(offset)
+        self._commit.soon(self)
+        return moved
 
-    def truncate(self, offset: Offset) -> Offset:
-        self._check_offset(offset)
-        if offset == self._end:
-            return offset
-        self._finish_flush()
-        self.compaction.settle()
-        number = bisect_right(self._bases, offset) - 1
-        target: Segment = self._active if offset >= self._active.base_offset else self._sealed[number]
-        position = target.locate(offset)
-        end = offset  # inside a hole that compaction left, or at it
-        if position < target.size:
-            end = min(offset, self._base_offset_at(target, position))
-        start = min(self._start, end)  # the start may stand inside the batch that goes
-        self._producers.cut(end)
-        # What the checkpoint vouches for is cut: it must not be believed from here on.
-        if self._checkpoint.offset > end:
-            self._write_checkpoint(
-                Checkpoint(
-                    start_offset=start,
-                    offset=target.base_offset,
-                    segment=target.base_offset,
-                    producers=self._producers.to_rows(),
-                    transactions=_rows_of(transactions_in(self._sealed[:number])[1]),
-                    aborted=_counts_of(self._sealed[:number]),
-                )
-            )
-        kept = self._sealed if target is self._active else self._sealed[:number]
+    def exchange_ended(self) -> None:
+        """Compaction has exchanged segments, or given up: begin the flush that had to wait for it."""
+        if self._durability.is_moving or self._segments.has_unsaved_aborted:
+            self._commit.soon(self)
+
+    def retain(self, now_ms: TimestampMs, *, keep_from: Offset | None = None) -> Promise[Offset] | None:
+        """Delete the oldest segments if they are too old or the log is too large, but no record from `keep_from` on.
+        Returns the promise of the new start, or None if there is nothing to delete."""
         try:
-            self.compaction.cut(end, target.base_offset)
-            for segment in reversed(self._segments()):  # newest first, so that a crash in between leaves no gap
-                if segment is target:
-                    break
-                segment.remove()
-            self._files.sync_directory(self.directory)
-            self._pool.forget(target)
-            self._active = ActiveSegment(
-                self._files,
-                self._pool,
-                self.directory,
-                target.base_offset,
-                self._spec,
-                size=target.size,
-                created_ms=self._active.created_ms,
-            )
-            self._active.cut(position, end)
+            expired = self._expired(now_ms, keep_from)
         except OSError as error:
-            self.abandon()  # what is left in memory no longer tells what is on the disk
-            raise storage_error(error, f"truncate {self.partition}; open it again") from error
-        self._sealed, self._bases = kept, self._bases[: len(kept)]
-        self._tail.clear()
-        self._start, self._end = start, end
-        self._durable, self._decided = min(self._durable, end), min(self._decided, end)
-        self._follow_transactions_anew()
-        self._unsynced = self._since_checkpoint()
-        self._names_changed = True
-        self._checkpoint_durably()
-        return end
+            raise self._cannot_read(error) from error
+        self._producers.expire(now_ms - self.settings.producer_id_expiration_ms)
+        sealed = self._segments.sealed
+        if expired > len(sealed):
+            self._roll(now_ms)
+        return self.delete_before(sealed[expired - 1].end_offset) if expired else None
 
-    def retain(self, now_ms: TimestampMs, *, keep_from: Offset | None = None) -> int:
-        """Delete the oldest segments that are too old or too many bytes, nothing from `keep_from` on; how many."""
+    def _expired(self, now_ms: TimestampMs, keep_from: Offset | None) -> int:
+        """How many segments, counted from the first, must be deleted."""
         settings = self.settings
-        if self._active.is_full(0, self._end, now_ms, settings):
+        is_full = self._segments.active.is_full(0, self._end, now_ms, settings)
+        if is_full and not self._durability.has_unfinished_write:
             self._roll(now_ms)
         expired = 0
         excess = UNLIMITED
         if settings.retention_bytes != UNLIMITED:
-            excess = sum(segment.size for segment in self._segments()) - settings.retention_bytes
+            excess = self._segments.size_bytes - settings.retention_bytes
         oldest_ms = now_ms - settings.retention_ms if settings.retention_ms != UNLIMITED else None
-        for number, segment in enumerate(self._segments(), 1):
-            if segment.size == 0 and segment is not self._active:
-                continue  # compaction left nothing of it: it goes with the next one, and the log's start with it
+        for number, segment in enumerate(self._segments.all(), 1):
+            if segment.size == 0 and segment is not self._segments.active:
+                continue  # compaction left it empty: it is deleted with the next one, and the log's start moves then
             too_old = oldest_ms is not None and 0 <= segment.max_timestamp < oldest_ms
             if segment.size == 0 or not (too_old or excess >= segment.size):
                 break
@@ -607,192 +547,88 @@ class LocalLog:
                 break
             expired = number
             excess -= segment.size
-        if expired > len(self._sealed):
-            self._roll(now_ms)
-        if expired:
-            self.delete_before(self._sealed[expired - 1].end_offset)
-        self._producers.expire(now_ms - settings.producer_id_expiration_ms)
         return expired
 
     # Compacting
 
     def durable_segments(self) -> list[SealedSegment]:
-        """The sealed segments that the checkpoint vouches for: what compaction may replace."""
-        return [segment for segment in self._sealed if segment.base_offset < self._checkpoint.segment]
+        """The sealed segments that the checkpoint vouches for: compaction may replace these."""
+        return self._durability.vouched_for()
 
-    def replace_segments(self, replaced: Sequence[Offset], size: int, aborted: int, spec: IndexSpec) -> None:
-        """Read from the new log file that stands in the place of the first of these segments; the others go. Readers
-        that hold ranges of the old files keep them. Raises OSError."""
-        first = self._bases.index(replaced[0])
-        old = self._sealed[first : first + len(replaced)]
-        new = SealedSegment(
-            self._files, self._pool, self.directory, replaced[0], size, old[-1].end_offset, spec, aborted
-        )
-        self._sealed[first : first + len(old)] = [new]
-        self._bases[first : first + len(old)] = [new.base_offset]
+    def replace_segments(self, replaced: Sequence[Offset], size: int, aborted: int, spec: IndexSpec) -> list[Leaving]:
+        """Read from the new log file, which has taken the place of the first of these segments. The caller removes
+        the files of the others. Readers that hold ranges of the old files keep them."""
+        new, leaving = self._segments.replace(replaced, size, aborted, spec)
         self._tail.drop_before(new.end_offset)
-        self._pool.forget(old[0])
-        for segment in old[1:]:
-            segment.remove()
-
-    def _remove_sealed_before(self, offset: Offset) -> None:
-        """Oldest first, so that a crash in between leaves no gap."""
-        try:
-            while self._sealed and self._sealed[0].end_offset <= offset:
-                segment = self._sealed[0]
-                segment.remove()
-                del self._sealed[0], self._bases[0]
-                self._unsynced = [entry for entry in self._unsynced if entry[0] is not segment]
-        except OSError as error:
-            raise storage_error(error, f"delete old segments of {self.partition}") from error
-
-    def _base_offset_at(self, segment: Segment, position: int) -> Offset:
-        return int.from_bytes(segment.file.pread(8, position), "big", signed=True)
+        return leaving
 
     # Durability
 
     def begin_flush(self, *, checkpoint: bool = False) -> FlushJob | None:
-        """What must be synced so that everything up to now is durable; None if it is, or if a flush is under way.
-
-        A checkpoint goes along when a segment was sealed or much was written since the last one."""
+        """See `Durability.begin`. While compaction exchanges segments, the flush must not change the log's set of
+        files."""
         if self._closed:
             raise LogClosed(f"{self.partition} is closed")
-        if self._flush is not None:
-            return None
-        unsynced = [(segment, at) for segment, at in self._unsynced if segment.size > at]
-        if not unsynced and not self._names_changed and not checkpoint:
-            return None
-        files = [segment.file for segment, _ in unsynced]
-        rewrite = []
-        if self._fault is not None:
-            rewrite = [
-                Range(self._files.open(segment.path + LOG), segment.base_offset, at, segment.size)
-                for segment, at in unsynced
-            ]
-        sealed = [segment for segment, _ in self._unsynced if isinstance(segment, SealedSegment)]
-        saved = None
-        if checkpoint or sealed or self._bytes_since_checkpoint() >= CHECKPOINT_EVERY_BYTES:
-            try:
-                files += self._active.save_indexes()
-                for segment in sealed:
-                    files += segment.open_indexes()
-            except OSError:
-                pass  # a full disk must not keep the data from being synced; the next flush tries again
-            else:
-                saved = self._checkpoint_now()
-        size = sum(segment.size - at for segment, at in unsynced)
-        self._flush = FlushJob(self.directory, self._end, size, files, self._names_changed, saved, rewrite)
-        self._flush_end = (self._active.base_offset, self._active.size)
-        self._flush_decided = self.last_stable_offset
-        self._names_changed = False
-        self._messages_unflushed = 0
-        return self._flush
+        stable_offset = self.last_stable_offset
+        job = None if checkpoint else self._durability.begin_plain(stable_offset)
+        if job is None:
+            job = self._durability.begin(
+                checkpoint=checkpoint,
+                stable_offset=stable_offset,
+                may_change_files=not self.compaction.is_exchanging,
+            )
+        if job is not None:
+            self._messages_unflushed = 0
+        return job
 
     def end_flush(self, job: FlushJob) -> None:
-        """Take back a job that ran. After a failure the log refuses appends until a later flush makes it good."""
-        if self._flush is not job:
-            return  # `_finish_flush` was faster
-        self._flush = None
-        if job.error is not None:
-            self._fault = job.error
-            self._blocked = self._names_changed = True
-            return
-        if self._fault is not None:
-            self._fault = None
-            self._blocked = self._closed or self._unfinished_write
-        self._durable = max(self._durable, job.up_to)
-        self._decided = self._flush_decided
-        base_offset, position = self._flush_end
-        still: list[tuple[Segment, int]] = []
-        for segment, at in self._unsynced:
-            if segment.base_offset == base_offset:
-                still.append((segment, position))
-            elif segment.base_offset > base_offset:
-                still.append((segment, at))
-            elif job.checkpoint is None:
-                still.append((segment, segment.size))  # its indexes wait for a checkpoint that vouches for them
-        self._unsynced = still
-        if job.checkpoint is not None:
-            self._checkpoint = job.checkpoint
+        """Take the result of a job that has run. After a failure the log refuses appends until a later flush
+        succeeds."""
+        gone = self._durability.end(job)
+        self._blocked = self._closed or self._durability.has_unfinished_write or self.fault is not None
+        if gone is not None:
+            if gone:  # their files are removed oldest first, so that a crash in between leaves no gap
+                self._commit.aside(partial(_remove, self.partition, [segment.leave() for segment in gone]))
+            self._progressed(0)
+        if self._durability.is_moving:
+            self._durability.answer_moves(job)
 
     def flush(self, *, checkpoint: bool = False) -> None:
-        """The same, at once, in this thread."""
-        self._finish_flush()
+        """Flush now, in this thread. No other flush of this log may be under way."""
+        assert not self._durability.is_flushing, "a flush is under way"
         job = self.begin_flush(checkpoint=checkpoint)
         if job is not None:
             job.run(self._files)
             self.end_flush(job)
-        if self._fault is not None:
-            raise self._fault
-
-    def _checkpoint_durably(self) -> None:
-        self.flush(checkpoint=True)
-        if self._checkpoint.offset != self._end or self._checkpoint.start_offset != self._start:
-            raise StorageError(f"cannot write the checkpoint of {self.partition}")
+        if self.fault is not None:
+            raise fresh(self.fault)
 
     def close(self) -> None:
-        """Make everything durable and say so in the checkpoint, so that opening again reads nothing."""
+        """Make everything durable and write a checkpoint, so that the next opening need not scan anything."""
         if self._closed:
             return
         try:
             self.flush(checkpoint=True)
-            self._remove_sealed_before(self._start)  # sealed after the start had moved past its records
         finally:
             self.abandon()
 
     def abandon(self) -> None:
-        """Let go of the files without another word to the disk."""
+        """Close the files without writing or syncing anything."""
         self.compaction.stop()
         self._closed = self._blocked = True
-        for segment in self._segments():
-            self._pool.forget(segment)
+        self._durability.abandon()
+        self._durability.give_up_moves(LogClosed(f"{self.partition} is closed"))
+        self._segments.forget_all()
         self._tail.clear()
 
-    def _finish_flush(self) -> None:
-        """Wait for a flush under way, so that nothing else writes to this directory."""
-        if self._flush is not None:
-            if self._flush.wait is not None:
-                self._flush.wait()
-            self.end_flush(self._flush)
 
-    def _checkpoint_now(self) -> Checkpoint:
-        active = self._active
-        return Checkpoint(
-            start_offset=self._start,
-            offset=self._end,
-            segment=active.base_offset,
-            position=active.size,
-            index_bytes=active.saved.offsets_bytes,
-            time_index_bytes=active.saved.times_bytes,
-            created_ms=active.created_ms,
-            producers=self._producers.to_rows(),
-            transactions=_rows_of(self._producers.open),
-            aborted=_counts_of(self._segments()),
-        )
-
-    def _write_checkpoint(self, checkpoint: Checkpoint) -> None:
+def _remove(partition: TopicPartition, leaving: list[Leaving]) -> None:
+    """Files that cannot be removed now lie before the log's start, so the next opening removes them."""
+    for segment in leaving:
         try:
-            write_checkpoint(self._files, self.directory, checkpoint)
+            segment.remove()
         except OSError as error:
-            raise storage_error(error, f"write the checkpoint of {self.partition}") from error
-        self._checkpoint = checkpoint
-
-    def _since_checkpoint(self) -> list[tuple[Segment, int]]:
-        """The segments that the checkpoint does not vouch for, each with the position from which on."""
-        at = self._checkpoint
-        return [
-            (segment, at.position if segment.base_offset == at.segment else 0)
-            for segment in self._segments()
-            if segment.base_offset >= at.segment
-        ]
-
-    def _bytes_since_checkpoint(self) -> int:
-        return sum(segment.size - at for segment, at in self._since_checkpoint())
-
-
-def _rows_of(open_transactions: dict[ProducerId, Offset]) -> list[list[int]]:
-    return [[producer_id, first_offset] for producer_id, first_offset in open_transactions.items()]
-
-
-def _counts_of(segments: Iterable[SealedSegment | ActiveSegment]) -> list[list[int]]:
-    return [[segment.base_offset, segment.aborted_count] for segment in segments if segment.aborted_count]
+            reason = str(storage_error(error, "remove a segment"))
+            logger.warning(
+                "cannot remove deleted data; the next start tries again", partition=str(partition), reason=reason
+            )

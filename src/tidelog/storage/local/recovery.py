@@ -1,8 +1,10 @@
-"""Opening a partition's directory after anything: a clean stop, SIGKILL, a power loss, lost or damaged helper files.
+"""Opening a partition's directory in any state: after a clean stop, SIGKILL, a power loss, or with lost or damaged
+index or checkpoint files.
 
-What the checkpoint vouches for is trusted without reading it. What was written after it is scanned batch by batch; at
-the first batch that is not whole and valid the log ends, and what stands behind is cut off. That loses nothing that
-was promised: a promise is given after a sync of everything before it, and a sync leaves no damage before it.
+What the checkpoint vouches for is trusted without reading it. What was written after it is scanned batch by batch.
+The log ends at the first batch that is not whole and valid; the bytes from there on are cut off. That loses nothing
+that was promised: a promise is kept only after everything before it was synced, and synced bytes are not damaged by a
+crash.
 """
 
 import os
@@ -12,7 +14,14 @@ from itertools import pairwise
 from tidelog.model import Offset, TimestampMs
 from tidelog.storage.local.aborted import ABORTED_INDEX, AbortedIndex, is_commit, read_aborted
 from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint, write_checkpoint
-from tidelog.storage.local.compaction import STATE, CompactionState, finish_swap, is_cleaned, read_state, write_state
+from tidelog.storage.local.compaction_state import (
+    STATE,
+    CompactionState,
+    finish_swap,
+    is_cleaned,
+    read_state,
+    write_state,
+)
 from tidelog.storage.local.files import TEMPORARY, Entry, Files, write_durably, write_whole
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.producers import Producers
@@ -32,12 +41,12 @@ from tidelog.storage.local.segment import (
 )
 
 UNREACHABLE = ".unreachable"
-CUT = ".cut"  # bytes that were taken out of the log
+CUT = ".cut"  # bytes that were removed from the log
 
 
 @dataclass(slots=True)
 class RecoveryReport:
-    """What opening found and did. All empty after a clean stop."""
+    """What opening the log found and did. All lists are empty after a clean stop."""
 
     scanned_bytes: int = 0
     cut: list[str] = field(default_factory=list)
@@ -70,9 +79,9 @@ class Recovered:
 
 
 def make_new(files: Files, root: str, directories: list[str], now_ms: TimestampMs) -> None:
-    """The directories of new partitions below `root`, durably: as opening would make each of them, which takes four
-    syncs, but with two for all of them where the file system as a whole can be synced. A crash in between leaves
-    what opening takes for new."""
+    """Create the directories of new partitions below `root`, durably. The result is the same as if each was opened,
+    which takes four syncs each; where the whole file system can be synced, two syncs are enough for all of them.
+    Directories that a crash leaves half-made open as new partitions."""
     if not directories:
         return
     content = Checkpoint(created_ms=now_ms).encode()
@@ -82,7 +91,7 @@ def make_new(files: Files, root: str, directories: list[str], now_ms: TimestampM
         files.open(f"{directory}/{segment_name(0, LOG)}", create=True)
         unsynced.append(f"{directory}/{CHECKPOINT}{TEMPORARY}")
         write_whole(files, unsynced[-1], content)
-    at_most_dirty = (8 + len(directories)) << 20  # with more, those of others would cost more than ours save
+    at_most_dirty = (8 + len(directories)) << 20  # with more, writing back other dirty data costs more than is saved
     if not files.sync_filesystem(root, at_most_dirty):
         for path in unsynced:
             files.open(path).sync()
@@ -94,7 +103,7 @@ def make_new(files: Files, root: str, directories: list[str], now_ms: TimestampM
 
 
 class Recovery:
-    """One run over one directory."""
+    """One recovery of one directory."""
 
     def __init__(self, files: Files, pool: HandlePool, directory: str, spec: IndexSpec, now_ms: TimestampMs) -> None:
         self._files = files
@@ -117,7 +126,7 @@ class Recovery:
         if not sizes:
             return self._empty(checkpoint)
         bases = sorted(sizes)
-        gaps_are_legal = known is None  # as compaction makes them; what was never vouched for may have lost something
+        gaps_are_legal = known is None  # gaps of a compaction; after a checkpoint, a gap means that data is lost
         trusted = [base for base in bases if base < checkpoint.segment]
         to_scan = bases[len(trusted) :]
         if to_scan[:1] != [checkpoint.segment] or sizes[checkpoint.segment] < checkpoint.position:
@@ -125,7 +134,7 @@ class Recovery:
             if checkpoint.offset:
                 self._report.lost.append(
                     f"{self._name(checkpoint.segment)}: offsets up to {checkpoint.offset - 1} were durable, "
-                    f"but the file is missing or too short; everything is read again"
+                    f"but the file is missing or too short; the whole log is scanned"
                 )
             checkpoint = Checkpoint(start_offset=checkpoint.start_offset, segment=bases[0], offset=bases[0])
             trusted, to_scan, gaps_are_legal = [], bases, True
@@ -150,11 +159,11 @@ class Recovery:
         )
 
     def _finish_compaction(self, entries: list[Entry]) -> bool:
-        """Learn what was compacted; True if an exchange of segments had to be brought to its end."""
+        """Read what was compacted; True if an unfinished exchange of segments had to be finished."""
         state = read_state(self._files, self._directory)
         if state is None:
-            self._report.lost.append(f"{STATE}: damaged; the log will be compacted from its start again")
-            self._aborted_is_wrong = True  # how many transactions there are in compacted segments only it knew
+            self._report.lost.append(f"{STATE}: damaged; compaction will start over from the beginning of the log")
+            self._aborted_is_wrong = True  # only this file had the number of transactions in compacted segments
             return False
         self._compaction = state
         if state.swap is None:
@@ -168,7 +177,7 @@ class Recovery:
         return checkpoint.aborted_in(base) if compacted is None else compacted
 
     def _compaction_of(self, sealed: list[SealedSegment], active: ActiveSegment) -> CompactionState:
-        """What was compacted, of what is left; written down if it is not what was known."""
+        """The compaction state of the segments that are left; written to disk if it has changed."""
         state = self._compaction.cut(active.end_offset, active.base_offset).recounted(sealed)
         if state != self._compaction:
             write_state(self._files, self._directory, state)
@@ -179,7 +188,7 @@ class Recovery:
             return None
         checkpoint = read_checkpoint(self._files, self._directory)
         if checkpoint is None:
-            self._report.lost.append(f"{CHECKPOINT}: damaged; everything is read again")
+            self._report.lost.append(f"{CHECKPOINT}: damaged; the whole log is scanned")
         return checkpoint
 
     def _segments(self, entries: list[Entry], start_offset: Offset) -> dict[Offset, int]:
@@ -198,7 +207,7 @@ class Recovery:
                     self._remove(entry.name)
         bases = sorted(sizes)
         for base, end in pairwise(bases):
-            if end <= start_offset:  # deleted before the crash, but the names came back
+            if end <= start_offset:  # deleted before the crash, but the removal of the names was not durable
                 del sizes[base]
                 for suffix in (LOG, *INDEXES):
                     self._remove(segment_name(base, suffix))
@@ -234,7 +243,7 @@ class Recovery:
         *,
         gaps_are_legal: bool,
     ) -> ActiveSegment:
-        """Read what the checkpoint does not vouch for; the last segment that is left is the active one."""
+        """Scan what the checkpoint does not vouch for; the last remaining segment becomes the active one."""
         active = self._first_to_scan(checkpoint)
         for number, base in enumerate(bases):
             if number:
@@ -245,7 +254,7 @@ class Recovery:
             following = bases[number + 1 :]
             if damage is None and following and following[0] != active.end_offset:
                 if active.end_offset < following[0] <= self._compaction.compacted_to:
-                    active.end_offset = following[0]  # compaction took out what stood between them
+                    active.end_offset = following[0]  # compaction removed the records between them
                 elif following[0] < active.end_offset or not gaps_are_legal:
                     damage = Damage(active.size, f"the next segment starts at offset {following[0]}")
                 else:
@@ -283,7 +292,7 @@ class Recovery:
         return active
 
     def _extend(self, active: ActiveSegment, size: int, producers: Producers) -> Damage | None:
-        """Take the valid batches behind the segment's known end into it."""
+        """Add the valid batches after the segment's known end to it."""
         if active.size == size:
             return None
         scan = BatchScan(active.file, active.size, size, base_offset=active.base_offset, verify=True)
@@ -309,13 +318,13 @@ class Recovery:
         producers: Producers,
         trusted: int,
     ) -> None:
-        """The aborted transactions are as the checkpoint and the compaction say and as what was scanned shows; else
-        all are made anew from the log, which has to be read for that."""
+        """Check the indexes of aborted transactions against the checkpoint, the compaction state and the scanned
+        batches. If one is wrong, rebuild all of them, which means reading the whole log."""
         segments: list[SealedSegment | ActiveSegment] = [*sealed, active]
         for number, segment in enumerate(segments):
             has_file = segment_name(segment.base_offset, ABORTED_INDEX) in names
             if segment.aborted_count == 0 and has_file and number < trusted:
-                self._aborted_is_wrong = True  # somebody knew of transactions here
+                self._aborted_is_wrong = True  # the file exists, so there were aborted transactions
             elif segment.aborted_count == 0 and has_file:
                 self._remove(segment_name(segment.base_offset, ABORTED_INDEX))
             elif segment.aborted_count and not has_file and segment is not active:
@@ -327,7 +336,8 @@ class Recovery:
                     self._report.rebuilt.append(segment_name(segment.base_offset, ABORTED_INDEX))
 
     def _cut(self, active: ActiveSegment, size: int, damage: Damage, *, keep: bool) -> None:
-        """`keep`: without a checkpoint nobody knows what was promised, so the bytes go to a file of their own."""
+        """`keep`: without a checkpoint it is not known what was promised, so the bytes are saved in a separate
+        file."""
         if size == active.size:
             return
         name = self._name(active.base_offset)
@@ -345,7 +355,8 @@ class Recovery:
         active.drop_unfinished()
 
     def _set_aside(self, base: Offset, size: int) -> None:
-        """A segment cannot follow a log that ends before it. It was not promised, but it is not ours to delete."""
+        """The log ends before this segment, so the segment cannot be part of it. Its records were not promised, but
+        they may still be of value, so the file is renamed and not deleted."""
         for suffix in INDEXES:
             self._remove(segment_name(base, suffix))
         name = self._name(base)

@@ -1,15 +1,15 @@
-"""Mending a partition's files: first a plan that can be read, then exactly that.
+"""Repairing a partition's files: first a plan that people can read, then exactly the steps of that plan.
 
-Everything here is done to a log that nobody has open; the caller holds the data directory's lock. What is mended
-without asking further is what opening the log would mend too, or what can be made from the log again:
+The log must not be open; the caller holds the data directory's lock. Repaired by default is what opening the log
+would repair too, or what can be rebuilt from the log:
 
     torn tail of the last segment      cut off
-    indexes, aborted transactions      made anew from the log
+    indexes, aborted transactions      rebuilt from the log
     leftovers of a crash               removed
-    checkpoint                         written anew, for the log as it is now
+    checkpoint                         written again, for the log as it is now
 
-Damage in the middle is another matter: the records behind it are good. It is left alone, unless the caller wants the
-log to end there (`cut_at_damage`); what is cut is then kept in files that end in `.cut`.
+Damage in the middle is different: the records after it are good. It is left alone, unless the caller wants the log to
+end there (`cut_at_damage`); the bytes that are cut are then kept in files that end in `.cut`.
 """
 
 from collections.abc import Iterator
@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 from tidelog.model import Offset, ProducerId, TimestampMs
 from tidelog.records.batch import BatchView
 from tidelog.settings import LogSettings
-from tidelog.storage.local.aborted import ABORTED_INDEX, AbortedIndex, Transactions
+from tidelog.storage.local.aborted import ABORTED_INDEX, AbortedIndex, TransactionTracker
 from tidelog.storage.local.checkpoint import Checkpoint, write_checkpoint
-from tidelog.storage.local.compaction import finish_swap, read_state, write_state
+from tidelog.storage.local.compaction_state import finish_swap, read_state, write_state
 from tidelog.storage.local.files import File, Files, storage_error, write_whole
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
 from tidelog.storage.local.inspect import PartitionFiles, log_name, walk_segment
@@ -49,7 +49,7 @@ class CutPoint:
 
 @dataclass(slots=True)
 class RepairPlan:
-    """What is to be done to one partition. `left` is what stays wrong."""
+    """The steps that repair one partition. `left` holds the findings that remain."""
 
     directory: str
     steps: list[str] = field(default_factory=list)
@@ -62,7 +62,7 @@ class RepairPlan:
 
 
 class Repair:
-    """Looks at a partition when it is made; `plan` says what `apply` will do."""
+    """Checks the partition in the constructor; `plan` says what `apply` will do."""
 
     def __init__(
         self,
@@ -77,10 +77,13 @@ class Repair:
         self._directory = directory
         settings = LogSettings()
         self._spec = IndexSpec(settings.index_interval_bytes, settings.segment_index_bytes)
-        state = read_state(files, directory)
-        if state is not None and state.swap is not None:  # decided already; what is repaired is what comes of it
-            sizes = {entry.name: entry.size for entry in files.list(directory, sizes=LOG)}
-            state = finish_swap(files, directory, state, sizes)
+        try:
+            state = read_state(files, directory)
+            if state is not None and state.swap is not None:  # committed already: finish it, then repair the result
+                sizes = {entry.name: entry.size for entry in files.list(directory, sizes=LOG)}
+                state = finish_swap(files, directory, state, sizes)
+        except OSError as error:
+            raise storage_error(error, f"repair {directory}") from error
         self._compaction = state
         check = PartitionCheck(files, directory, compacted=compacted, deep=deep)
         self._findings = list(check)
@@ -90,7 +93,8 @@ class Repair:
         self.plan = self._planned(cut_at_damage)
 
     def _end_of_log(self, end_of_batches: Offset) -> Offset:
-        """Damage at the very end hides how far the log went; if it stays there, the checkpoint is who knows."""
+        """Damage at the very end hides where the log ended. If the damage is not cut off, the checkpoint's offset
+        counts."""
         last = max(self._listing.segments, default=None)
         for finding in self._findings:
             if finding.kind is Kind.DAMAGE and finding.segment == last and self._known is not None:
@@ -110,7 +114,7 @@ class Repair:
             if cut is not None and self._is_behind(finding, cut):
                 continue
             if finding.kind is Kind.INDEX and finding.segment is not None:
-                if finding.segment == last or finding.path.endswith(ABORTED_INDEX):  # the checkpoint counts those
+                if finding.segment == last or finding.path.endswith(ABORTED_INDEX):  # counted in the checkpoint
                     plan.fresh_checkpoint = True
                 elif finding.segment not in plan.reindex:
                     plan.reindex.append(finding.segment)
@@ -131,7 +135,8 @@ class Repair:
         return plan
 
     def _not_vouched_for(self, plan: RepairPlan, last: Offset | None) -> list[Offset]:
-        """The new checkpoint vouches for the indexes of all segments before the last; the old one may not have."""
+        """The segments whose indexes the new checkpoint will vouch for (all before the last), but the old one did
+        not."""
         known = self._known.segment if self._known is not None else -1
         return [
             base
@@ -147,7 +152,7 @@ class Repair:
             is_torn_tail = finding.kind is Kind.TORN_TAIL
             if segment is None or not (is_torn_tail or (cut_at_damage and finding.kind in _CUTTABLE)):
                 continue
-            if position == 0 and segment != bases[0] and not is_torn_tail:  # the whole segment goes
+            if position == 0 and segment != bases[0] and not is_torn_tail:  # the whole segment is cut
                 segment = bases[bases.index(segment) - 1]
                 position = self._listing.segments[segment]
             end_offset = segment
@@ -167,7 +172,7 @@ class Repair:
         plan.steps += [f"move {log_name(base)} to {log_name(base)}{CUT}" for base in plan.set_aside]
 
     def _is_behind(self, finding: Finding, cut: CutPoint) -> bool:
-        """Whether what was found is gone with the cut."""
+        """True if the cut removes what the finding is about."""
         if finding.segment is None or finding.kind is Kind.INDEX:
             return finding.segment is not None and finding.segment > cut.segment
         return (finding.segment, finding.position or 0) >= (cut.segment, cut.position)
@@ -178,7 +183,8 @@ class Repair:
         return [finding.path.rpartition("/")[2]]
 
     def apply(self, now_ms: TimestampMs) -> None:
-        """Carry the plan out. Interrupted at any point, the log opens, and a second repair finishes the work."""
+        """Carry out the plan. If this is interrupted at any point, the log can still be opened, and a second repair
+        finishes the work."""
         try:
             self._apply(now_ms)
         except OSError as error:
@@ -205,7 +211,7 @@ class Repair:
             kept = [base for base in sizes if base not in plan.set_aside and log_name(base) not in plan.remove]
             producers.open = open_transactions
             self._write_checkpoint(kept, producers, aborted, now_ms)
-            if self._compaction is not None:  # the checkpoint knows better than it now
+            if self._compaction is not None:  # the new checkpoint has the current numbers
                 state = replace(self._compaction.cut(self._end_offset, kept[-1]), aborted=())
                 write_state(self._files, self._directory, state)
 
@@ -215,7 +221,7 @@ class Repair:
         if not cut.is_torn_tail and sizes[cut.segment] > cut.position:
             self._keep(file, cut.position, sizes[cut.segment], self._cut_name(cut))
         if self._stored is not None and self._stored.offset > cut.end_offset:
-            # What it vouches for goes away: it must not be believed if we do not come to the end.
+            # The cut removes bytes that the checkpoint vouches for: it must not be trusted if we are interrupted.
             write_checkpoint(self._files, self._directory, Checkpoint(start_offset=self._stored.start_offset))
         for base in reversed(set_aside):  # newest first, so that a crash in between leaves no hole
             path = self._listing.path(log_name(base))
@@ -232,7 +238,7 @@ class Repair:
         self._end_offset = cut.end_offset
 
     def _cut_name(self, cut: CutPoint) -> str:
-        """With the position, so that a later cut of the same segment does not overwrite it."""
+        """The name contains the position, so that a later cut of the same segment does not overwrite the file."""
         return f"{log_name(cut.segment)}.{cut.position}{CUT}"
 
     def _keep(self, file: File, start: int, end: int, name: str) -> None:
@@ -243,7 +249,7 @@ class Repair:
         self._files.sync_directory(self._directory)
 
     def _reindex(self, base: Offset) -> SegmentIndexes:
-        """Both index files from the good batches of a log, durably; those behind damage are indexed too."""
+        """Rebuild both index files from the good batches of a log, durably. Batches after damage are indexed too."""
         indexes = SegmentIndexes(base)
         for batch in self._batches(base, self._listing.segments[base]):
             indexes.add(batch.header, batch.header.last_offset, batch.position, self._spec)
@@ -253,8 +259,8 @@ class Repair:
         return indexes
 
     def _transactions(self, plan: RepairPlan) -> tuple[dict[Offset, AbortedIndex], dict[ProducerId, Offset]]:
-        """What was aborted in each segment and what is open at the end, from the batches that are left."""
-        transactions = Transactions()
+        """The transactions aborted in each segment and those open at the end, according to the remaining batches."""
+        transactions = TransactionTracker()
         aborted: dict[Offset, AbortedIndex] = {}
         if plan.reindex or plan.fresh_checkpoint:
             for base, size in self._listing.segments.items():
@@ -290,7 +296,7 @@ class Repair:
         write_checkpoint(self._files, self._directory, checkpoint)
 
     def _producers(self, now_ms: TimestampMs) -> Producers:
-        """What the checkpoint remembers, if it can be believed, and what the log has behind it, up to the cut."""
+        """The producers in the checkpoint, if it can be trusted, and those in the log after it, up to the cut."""
         known, cut = self._known, self.plan.cut
         if known is not None and any(finding.kind is Kind.CHECKPOINT for finding in self._findings):
             known = None

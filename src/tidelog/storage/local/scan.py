@@ -1,4 +1,4 @@
-"""Walking a segment's log file batch by batch: for recovery, index rebuilding, time look-ups, verification."""
+"""Scanning a segment's log file batch by batch: for recovery, index rebuilding, time look-ups and verification."""
 
 import sys
 from collections.abc import Iterator
@@ -6,11 +6,11 @@ from typing import NamedTuple
 
 from tidelog.errors import CorruptBatch
 from tidelog.model import Offset
-from tidelog.records.batch import HEADER_SIZE, LENGTH_END, BatchView, check_integrity, read_header
+from tidelog.records.batch import HEADER_SIZE, BatchView, check_integrity, read_header, size_at
 from tidelog.storage.local.files import File
 
 _CHUNK = 1 << 20
-MAX_RELATIVE_OFFSET = 0x7FFF_FFFF  # what an index entry can hold
+MAX_RELATIVE_OFFSET = 0x7FFF_FFFF  # the largest that an index entry can hold
 
 
 class Damage(NamedTuple):
@@ -23,9 +23,9 @@ class Damage(NamedTuple):
 class BatchScan:
     """The batches of `file` between two positions, as views into chunks that are read ahead.
 
-    Stops at the end or at the first batch that is not valid; then `damage` says where and why, and `position` is the
-    end of the last good batch either way. Without `verify` only the headers are looked at. With `base_offset`, an
-    offset that such a segment cannot hold is damage too: the CRC does not cover it.
+    Stops at the end or at the first invalid batch; in the latter case `damage` says where and why. In both cases
+    `position` is the end of the last good batch. Without `verify` only the headers are checked. With `base_offset`,
+    an offset that such a segment cannot hold counts as damage too: the CRC does not cover the offset.
     """
 
     def __init__(self, file: File, start: int, end: int, *, verify: bool, base_offset: Offset | None = None) -> None:
@@ -68,12 +68,12 @@ class BatchScan:
             yield BatchView(position, header, chunk[at : at + header.size])
 
     def _wanted(self, chunk: memoryview, at: int) -> int:
-        """How many bytes the batch at `at` takes, as far as the chunk shows."""
+        """The size of the batch at `at`, or of a header if the chunk does not hold the header yet."""
         if at + HEADER_SIZE > len(chunk):
             return HEADER_SIZE
-        return max(HEADER_SIZE, int.from_bytes(chunk[at + 8 : at + 12], "big", signed=True) + LENGTH_END)
+        return max(HEADER_SIZE, size_at(chunk, at))
 
 
 def batch_at(file: File, position: int, end: int) -> BatchView | None:
-    """The one batch that starts at `position`, or None if there is no whole valid one."""
+    """The batch that starts at `position`, or None if no whole valid batch does."""
     return next(iter(BatchScan(file, position, end, verify=True)), None)

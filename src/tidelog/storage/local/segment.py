@@ -1,12 +1,11 @@
 """One segment: a log file of record batches, its two indexes, and its aborted transactions.
 
-`ActiveSegment` is the one that grows; `seal()` turns it into a `SealedSegment`, which never changes. Both answer the
-same questions about positions; what stands at a position is the log file's business alone.
+`ActiveSegment` is appended to; `seal()` turns it into a `SealedSegment`, which never changes. Both translate offsets
+and timestamps to positions in the log file; they do not read the records there, except to find one by its timestamp.
 """
 
 import os
 from collections.abc import Iterable
-from struct import Struct
 from typing import ClassVar, NamedTuple
 
 from tidelog.errors import CorruptBatch, CorruptLog
@@ -19,10 +18,11 @@ from tidelog.records.batch import (
     MIN_LENGTH,
     TRANSACTIONAL_BIT,
     BatchHeader,
+    header_struct,
 )
 from tidelog.records.record import decode
 from tidelog.settings import LogSettings
-from tidelog.storage.local.aborted import ABORTED_INDEX, AbortedIndex, Transactions, read_aborted
+from tidelog.storage.local.aborted import ABORTED_INDEX, AbortedIndex, TransactionTracker, read_aborted
 from tidelog.storage.local.files import File, Files, storage_error
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.index import (
@@ -35,6 +35,7 @@ from tidelog.storage.local.index import (
     TimeIndex,
     TimeIndexReader,
     TimeIndexWriter,
+    WrongIndexError,
 )
 from tidelog.storage.local.scan import MAX_RELATIVE_OFFSET, BatchScan, Damage
 from tidelog.storage.log import TimestampOffset
@@ -42,7 +43,7 @@ from tidelog.storage.log import TimestampOffset
 LOG, INDEX, TIME_INDEX = ".log", ".index", ".timeindex"
 INDEXES = (INDEX, TIME_INDEX, ABORTED_INDEX)
 _NAME_DIGITS = 20
-_WALK = Struct(">qi4xb6xi")  # base offset, length, magic, last offset delta
+_WALK = header_struct("base_offset", "length", "magic", "last_offset_delta")
 _WALK_CHUNK = 8 << 10
 _EXPECTED_READERS = 16
 _FEW = 100
@@ -53,7 +54,7 @@ def segment_name(base_offset: Offset, suffix: str) -> str:
 
 
 def base_offset_of(name: str, suffix: str) -> Offset | None:
-    """The base offset in a file's name, or None if the name is not one of ours."""
+    """The base offset in a file's name, or None if this is not the name of a segment's file."""
     stem = name[: -len(suffix)]
     return int(stem) if name.endswith(suffix) and len(stem) == _NAME_DIGITS and stem.isdecimal() else None
 
@@ -72,15 +73,33 @@ class SavedIndexes(NamedTuple):
     times_bytes: int
 
 
-class _WrongIndexError(Exception):
-    """The index points to something that is not the batch it names."""
+class Leaving:
+    """The files of a segment that is no longer part of the log. Call `remove` in a thread: freeing a large file takes
+    long, and so does closing the last handle to a file that is removed already."""
+
+    def __init__(self, files: Files, path: str, held: File | None) -> None:
+        self._files = files
+        self._path = path
+        self._held = held
+
+    def remove(self) -> None:
+        """Removes the log first, because an index without a log is recognised as a leftover. Raises OSError."""
+        for suffix in (LOG, *INDEXES):
+            try:
+                self._files.remove(self._path + suffix)
+            except FileNotFoundError:
+                pass
+        self._held = None
 
 
 class Segment:
     """What both kinds share: finding positions through the index, checked against the log file."""
 
     _writable: ClassVar[bool] = False
-    __slots__ = ("_expected", "_file", "_files", "_pool", "base_offset", "path", "recently_used", "size")
+    __slots__ = (
+        *("_expected", "_file", "_files", "_pool", "base_offset"),
+        *("path", "recently_used", "size", "unreadable"),
+    )
 
     def __init__(self, files: Files, pool: HandlePool, directory: str, base_offset: Offset, size: int) -> None:
         self._files = files
@@ -90,7 +109,9 @@ class Segment:
         self.path = f"{directory}/{segment_name(base_offset, '')}"
         self.size = size
         self.recently_used = False
-        self._expected: dict[Offset, int] = {}  # where readers in sequence will go on
+        self._expected: dict[Offset, int] = {}  # offset to position: where sequential readers will continue
+        self.unreadable: range | None = None
+        """Positions at which a read of the file failed."""
 
     @property
     def file(self) -> File:
@@ -113,7 +134,7 @@ class Segment:
         raise NotImplementedError
 
     def rebuild_indexes(self) -> Damage | None:
-        """Make both indexes anew from the log file; says where the log itself is damaged, if it is."""
+        """Rebuild both indexes from the log file. Returns where the log itself is damaged, if it is."""
         raise NotImplementedError
 
     @property
@@ -123,21 +144,20 @@ class Segment:
     def release(self) -> None:
         self._file = None
 
-    def remove(self) -> None:
-        """Delete the files; the log first, because an index without a log is recognised as a leftover."""
+    def leave(self) -> Leaving:
+        """The segment is no longer part of the log. Readers that hold its file can go on reading."""
+        leaving = Leaving(self._files, self.path, self._file)
         self._pool.forget(self)
-        for suffix in (LOG, *INDEXES):
-            try:
-                self._files.remove(self.path + suffix)
-            except FileNotFoundError:
-                pass
+        return leaving
 
     def locate(self, offset: Offset) -> int:
-        """Where the first batch starts whose last offset is not before `offset`; the segment's size if none is."""
+        """The position of the first batch whose last offset is at or after `offset`; the segment's size if there is
+        none."""
         return self._located(offset)[0]
 
-    def find(self, offset: Offset, max_bytes: int, limit: int, *, at_least_one: bool) -> tuple[int, int]:
-        """Start and end of whole batches from the one that holds `offset`: at most `max_bytes`, none past `limit`."""
+    def find(self, offset: Offset, max_bytes: int, limit: int, *, at_least_one: bool) -> tuple[int, int, bytes]:
+        """Start and end position of whole batches, from the one that holds `offset`: at most `max_bytes`, none past
+        position `limit`; and the batches themselves if the search has read them, else b""."""
         start = self._expected.pop(offset, -1)
         chunk, at = b"", 0
         if start < 0:
@@ -147,23 +167,48 @@ class Segment:
             end = self._end_by_index(start, max_bytes, limit)
         if end == start and at_least_one and start < limit:
             end = start + self._batch_size(start)
-        return start, end
+        if self.unreadable is not None and end > start:
+            end = self._readable_end(start, end)
+        size = end - start
+        return start, end, chunk[at : at + size] if at + size <= len(chunk) else b""
+
+    def _readable_end(self, start: int, end: int) -> int:
+        """The end of the whole batches before the range where a read failed. If the range begins with the first
+        batch, try to read that batch, and return its end if this works now. Checked here, an error fails only reads
+        of this log; once the reply to a fetch is being written, it could only be broken off."""
+        bad = self.unreadable
+        assert bad is not None
+        if end <= bad.start or start >= bad.stop:
+            return end
+        good, following = start, start + self._batch_size(start)
+        while following <= bad.start:
+            good, following = following, following + self._batch_size(following)
+        if good > start:
+            return good
+        if len(self.file.pread(following - start, start)) != following - start:
+            raise self._corrupt("the file ends inside a batch", start, -1)
+        self.unreadable = range(following, bad.stop) if following < bad.stop else None
+        return following
 
     def _located(self, offset: Offset) -> tuple[int, bytes, int]:
-        """The position, and the bytes around it that were read on the way with the place of the batch in them."""
+        """The position of the batch, the chunk of the file that was read to find it, and the batch's place in the
+        chunk."""
         try:
             return self._locate(offset)
-        except _WrongIndexError:
+        except WrongIndexError:
             damage = self.rebuild_indexes()
             if damage is not None:
                 raise self._corrupt(damage.reason, damage.position, offset) from None
+        try:
             return self._locate(offset)
+        except WrongIndexError:
+            raise self._corrupt("the index that was rebuilt from the log does not match it", 0, offset) from None
 
     def _locate(self, offset: Offset) -> tuple[int, bytes, int]:
         entry = self.index.at_or_before(offset - self.base_offset)
         position = entry & POSITION_MASK if entry >= 0 else 0
         if position >= self.size and entry >= 0:
-            raise _WrongIndexError
+            raise WrongIndexError
         while position < self.size:
             chunk = self.file.pread(min(_WALK_CHUNK, self.size - position), position)
             at, available = 0, len(chunk) - HEADER_SIZE
@@ -173,10 +218,10 @@ class Segment:
                 base, length, magic, last_delta = _WALK.unpack_from(chunk, at)
                 if entry >= 0:
                     if base + last_delta != self.base_offset + (entry >> 32) or magic != MAGIC:
-                        raise _WrongIndexError
+                        raise WrongIndexError
                     entry = -1
                 if magic != MAGIC or length < MIN_LENGTH or not 0 <= base - self.base_offset <= MAX_RELATIVE_OFFSET:
-                    raise self._corrupt("what should be a batch header is none", position + at, offset)
+                    raise self._corrupt("invalid batch header", position + at, offset)
                 if base + last_delta >= offset:
                     return position + at, chunk, at
                 at += length + LENGTH_END
@@ -184,7 +229,7 @@ class Segment:
         return self.size, b"", 0
 
     def _end_in(self, chunk: bytes, at: int, start: int, max_bytes: int, limit: int) -> int:
-        """The end of a short range, found in bytes that are here already; -1 if it may be past them."""
+        """The end of a short range, found in bytes that were read already; -1 if it may be after them."""
         if start + max_bytes >= limit:
             return limit
         if at + max_bytes + HEADER_SIZE > len(chunk):
@@ -193,15 +238,19 @@ class Segment:
         while True:
             _, length, magic, _ = _WALK.unpack_from(chunk, end)
             if magic != MAGIC or length < MIN_LENGTH:
-                raise self._corrupt("what should be a batch header is none", start + end - at, -1)
+                raise self._corrupt("invalid batch header", start + end - at, -1)
             if end + length + LENGTH_END - at > max_bytes:
                 return start + end - at
             end += length + LENGTH_END
 
     def _end_by_index(self, start: int, max_bytes: int, limit: int) -> int:
-        """The last indexed batch start within the range, checked; where the index is too coarse, batch by batch. A
-        reader in sequence will ask for the offset that stands there next."""
-        end = self.index.boundary_at_or_before(start + max_bytes)
+        """The last indexed batch start within the range, checked against the log; if the index is too coarse, the end
+        is searched batch by batch. The position is cached, because a sequential reader continues there."""
+        try:
+            end = self.index.boundary_at_or_before(start + max_bytes)
+        except WrongIndexError:
+            end = start
+            self.rebuild_indexes()
         if end > start:
             header = self.file.pread(HEADER_SIZE, end)
             if len(header) == HEADER_SIZE:
@@ -222,12 +271,17 @@ class Segment:
         length: int
         _, length, magic, _ = _WALK.unpack_from(header) if len(header) == HEADER_SIZE else (0, 0, 0, 0)
         if magic != MAGIC or length < MIN_LENGTH:
-            raise self._corrupt("what should be a batch header is none", position, -1)
+            raise self._corrupt("invalid batch header", position, -1)
         return length + LENGTH_END
 
     def first_at_or_after(self, timestamp: TimestampMs, from_offset: Offset) -> TimestampOffset | None:
-        """The first record of the segment from `from_offset` on whose timestamp is not before `timestamp`."""
-        start = self.locate(max(from_offset, self.base_offset + self.times.before(timestamp)))
+        """The first record of the segment from `from_offset` on whose timestamp is at or after `timestamp`."""
+        try:
+            not_before = self.times.before(timestamp)
+        except WrongIndexError:
+            self.rebuild_indexes()
+            not_before = 0
+        start = self.locate(max(from_offset, self.base_offset + not_before))
         scan = BatchScan(self.file, start, self.size, base_offset=self.base_offset, verify=False)
         for batch in scan:
             if batch.header.max_timestamp < timestamp or batch.header.last_offset < from_offset:
@@ -259,6 +313,7 @@ class SealedSegment(Segment):
         "_spec",
         "_times",
         "aborted_count",
+        "aborted_is_unsaved",
         "end_offset",
     )
 
@@ -282,24 +337,30 @@ class SealedSegment(Segment):
         self._aborted: AbortedIndex | None = None
         self._is_pinned = False
         self.aborted_count = aborted_count
+        self.aborted_is_unsaved = False
+        """The aborted transactions were found again in the log; their file is still missing or wrong."""
 
     @property
     def index(self) -> OffsetIndexReader:
         if self._index is None:
-            self._index = OffsetIndexReader(self._map(INDEX, OFFSET_ENTRY_SIZE))
+            self._index = OffsetIndexReader(self._index_file(INDEX, OFFSET_ENTRY_SIZE))
         return self._index
 
     @property
     def times(self) -> TimeIndexReader:
         if self._times is None:
-            self._times = TimeIndexReader(self._map(TIME_INDEX, TIME_ENTRY_SIZE))
+            self._times = TimeIndexReader(self._index_file(TIME_INDEX, TIME_ENTRY_SIZE))
         return self._times
 
     @property
     def max_timestamp(self) -> TimestampMs:
-        """The largest timestamp of the segment: the time index closes with it."""
+        """The largest timestamp of the segment: the last entry of the time index."""
         if self._max_timestamp is None:
-            last = self.times.last()
+            try:
+                last = self.times.last()
+            except WrongIndexError:
+                self.rebuild_indexes()
+                last = self.times.last()
             self._max_timestamp = last.timestamp if last else NO_TIMESTAMP
         return self._max_timestamp
 
@@ -314,20 +375,25 @@ class SealedSegment(Segment):
         return damage
 
     def pin(self) -> None:
-        """From now on read what is open now, whatever else is put in the place of the files."""
-        _ = self.index, self.times
+        """From now on read the files that are open now, even if others take their names."""
+        _ = self.file, self.index, self.times
         if self.aborted_count:
             self.load_aborted()
         self._is_pinned = True
+
+    def unpin(self) -> None:
+        self._is_pinned = False
 
     def release(self) -> None:
         if not self._is_pinned:
             super().release()
             self._index = self._times = None
-            self._aborted = None
+            if not self.aborted_is_unsaved:
+                self._aborted = None
 
     def load_aborted(self) -> AbortedIndex | None:
-        """The aborted transactions; None if their file is missing or wrong. Only the whole log can make it anew."""
+        """The aborted transactions; None if their file is missing or wrong. To rebuild it the whole log must be
+        read."""
         if self._aborted is None:
             _ = self.file  # the pool counts a segment by its log file
             try:
@@ -341,8 +407,12 @@ class SealedSegment(Segment):
             self._aborted = AbortedIndex(entries, saved=True)
         return self._aborted
 
+    def keep_aborted(self, index: AbortedIndex) -> None:
+        """Use this index, because the file is missing or wrong."""
+        self._aborted, self.aborted_count, self.aborted_is_unsaved = index, len(index), True
+
     def replace_aborted(self, index: AbortedIndex) -> bool:
-        """Whether it was another."""
+        """Replace the index of aborted transactions and its file; True if it was different before."""
         stored = self.load_aborted()
         if stored is not None and stored.entries == index.entries:
             return False
@@ -351,28 +421,28 @@ class SealedSegment(Segment):
         return True
 
     def open_indexes(self) -> list[File]:
-        suffixes = INDEXES if self.aborted_count else (INDEX, TIME_INDEX)
+        suffixes = INDEXES if self.aborted_count and not self.aborted_is_unsaved else (INDEX, TIME_INDEX)
         return [self._files.open(self.path + suffix, writable=False) for suffix in suffixes]
 
-    def _map(self, suffix: str, entry_size: int) -> memoryview:
+    def _index_file(self, suffix: str, entry_size: int) -> File:
         path = self.path + suffix
         _ = self.file  # the pool counts a segment by its log file
         for attempt in (1, 2):
             try:
-                stored = memoryview(self._files.open(path, writable=False).map())
+                stored = self._pool.open_another(lambda: self._files.open(path, writable=False))
+                if stored.size() % entry_size == 0:
+                    return stored
             except FileNotFoundError:
-                stored = None
+                pass
             except OSError as error:
                 raise storage_error(error, f"open {path}") from error
-            if stored is not None and len(stored) % entry_size == 0:
-                return stored
             if attempt == 1:
                 self.rebuild_indexes()
         raise CorruptLog("the index cannot be rebuilt", file=path, position=0, offset=self.base_offset)
 
 
 class SegmentIndexes:
-    """Both indexes of a segment that grows, and what they need to remember between batches."""
+    """Both indexes of the active segment, and the state that they need between batches."""
 
     __slots__ = (
         "_base_offset",
@@ -395,16 +465,16 @@ class SegmentIndexes:
         self._bytes_since_entry = size - (last_entry.position if last_entry else 0)
         self.max_timestamp: TimestampMs = last_time.timestamp if last_time else NO_TIMESTAMP
         self.max_timestamp_offset: Offset = base_offset + (last_time.relative_offset if last_time else 0)
-        self.full = False  # found out with the next entry
+        self.full = False  # set when an entry is added
 
     def add(self, header: BatchHeader, last_offset: Offset, position: int, spec: IndexSpec) -> None:
-        """Take a batch into account that stands at `position`."""
+        """Add the batch at `position`."""
         self.note(header.max_timestamp, last_offset, position, header.length + LENGTH_END, spec)
 
     def note(
         self, max_timestamp: TimestampMs, last_offset: Offset, position: int, size: int, spec: IndexSpec
     ) -> None:
-        """The same from its numbers; `size` may count batches behind it that nobody will look for by the index."""
+        """Add a batch by its numbers; `size` may include following batches that get no index entry of their own."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp = max_timestamp
             self.max_timestamp_offset = last_offset
@@ -416,22 +486,23 @@ class SegmentIndexes:
         self._bytes_since_entry += size
 
     def widen(self, max_timestamp: TimestampMs, last_offset: Offset) -> None:
-        """The timestamp of a batch that `note` has counted already."""
+        """Take account of the timestamp of a batch whose size was passed to `note` already."""
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
 
     def close(self) -> None:
-        """Let the time index end with the largest timestamp, which is where readers look for it."""
+        """Append the largest timestamp to the time index: readers expect it in the last entry."""
         self.times.append(self.max_timestamp, self.max_timestamp_offset - self._base_offset)
 
     def _look_for_room(self, max_bytes: int) -> None:
-        """Full when one more entry, and the closing one, would not fit."""
+        """Set `full` if one more entry and the closing one would not fit."""
         offsets_bytes = (len(self.offsets) + 1) * OFFSET_ENTRY_SIZE
         times_bytes = (len(self.times) + 2) * TIME_ENTRY_SIZE
         self.full = max(offsets_bytes, times_bytes) > max_bytes
 
     def save(self, files: Files, path: str, *, anew: bool = False) -> list[File]:
-        """Write the entries that are not in the files yet; the caller syncs what is returned if it must last."""
+        """Write the entries that are not in the files yet. The caller syncs the returned files if they must be
+        durable."""
         if anew:
             self._saved_offsets = self._saved_times = 0
         saved = []
@@ -442,9 +513,7 @@ class SegmentIndexes:
             file = files.open(path + suffix, create=True)
             if len(index) > first:
                 file.pwrite(index.stored(first), first * entry_size)
-            if (
-                file.size() > len(index) * entry_size
-            ):  # entries that a crash kept although the log lost what they name
+            if file.size() > len(index) * entry_size:  # entries that survived a crash although their batches did not
                 file.truncate(len(index) * entry_size)
             saved.append(file)
         self._saved_offsets, self._saved_times = len(self.offsets), len(self.times)
@@ -452,7 +521,7 @@ class SegmentIndexes:
 
 
 def index_anew(segment: Segment, spec: IndexSpec) -> tuple[SegmentIndexes, Damage | None]:
-    """The indexes of a segment from its batch headers, and where the log itself is damaged, if it is."""
+    """The indexes of a segment, rebuilt from its batch headers, and where the log itself is damaged, if it is."""
     indexes = SegmentIndexes(segment.base_offset)
     scan = BatchScan(segment.file, 0, segment.size, base_offset=segment.base_offset, verify=False)
     for batch in scan:
@@ -463,9 +532,9 @@ def index_anew(segment: Segment, spec: IndexSpec) -> tuple[SegmentIndexes, Damag
 def transactions_in(
     segments: Iterable[Segment],
 ) -> tuple[dict[Offset, AbortedIndex], dict[ProducerId, Offset]]:
-    """From the batches alone: what was aborted in each segment, and what is open at the end. Reads all of them, from
-    the first of the log on."""
-    transactions = Transactions()
+    """The transactions that were aborted in each segment, and those that are open at the end, found from the batches
+    alone. Reads all segments; they must begin with the first of the log."""
+    transactions = TransactionTracker()
     aborted: dict[Offset, AbortedIndex] = {}
     for segment in segments:
         index = aborted[segment.base_offset] = AbortedIndex()
@@ -480,7 +549,7 @@ def transactions_in(
 class ActiveSegment(Segment):
     """The segment that is appended to. One writer; readers see whole batches up to `size`.
 
-    `saved` is how many bytes of the index files a checkpoint vouches for; None: none, make them anew."""
+    `saved` is how many bytes of the index files a checkpoint vouches for; None: none, rebuild them."""
 
     _writable = True
     __slots__ = ("_indexed_size", "_indexes", "_saved", "_spec", "_unindexed", "aborted", "created_ms", "end_offset")
@@ -506,7 +575,7 @@ class ActiveSegment(Segment):
         self._indexes = SegmentIndexes(base_offset) if size == 0 else None
         self._indexed_size = size
         self.aborted = AbortedIndex()
-        self._unindexed: list[BatchHeader] = []  # recovered behind `_indexed_size`, waiting for the indexes
+        self._unindexed: list[BatchHeader] = []  # batches after `_indexed_size`, added when the indexes are loaded
 
     @property
     def directory(self) -> str:
@@ -516,7 +585,10 @@ class ActiveSegment(Segment):
     def indexes(self) -> SegmentIndexes:
         """Loaded on first use, so that opening a thousand partitions reads no index."""
         if self._indexes is None:
-            self._indexes = self._load_indexes()
+            try:
+                self._indexes = self._load_indexes()
+            except OSError as error:
+                raise storage_error(error, f"index {self.path}{LOG}") from error
         return self._indexes
 
     @property
@@ -539,7 +611,7 @@ class ActiveSegment(Segment):
         return self.aborted
 
     def replace_aborted(self, index: AbortedIndex) -> bool:
-        """Whether it was another."""
+        """Replace the index of aborted transactions and its file; True if it was different before."""
         if index.entries == self.aborted.entries:
             return False
         index.replace(self._files, self.path)
@@ -547,15 +619,15 @@ class ActiveSegment(Segment):
         return True
 
     def write(self, data: memoryview, headers: list[BatchHeader]) -> None:
-        """Append whole batches with one call to the disk. If that fails nothing of them belongs to the segment, but
-        bytes may stand behind its end: `drop_unfinished`."""
+        """Append whole batches with one write call. If it fails, no batch belongs to the segment, but bytes may be
+        left after its end, which must be cut off before the next write."""
         (self._file or self.file).pwrite(data, self.size)
         self.recently_used = True
         for header in headers:
             self.appended(header, self.end_offset)
 
     def appended(self, header: BatchHeader, base_offset: Offset) -> None:
-        """The batch that stands at the segment's end is part of it now."""
+        """The batch that was written at the segment's end becomes part of the segment."""
         last_offset = base_offset + header.last_offset_delta
         size = self.size
         (self._indexes or self.indexes).add(header, last_offset, size, self._spec)
@@ -563,7 +635,7 @@ class ActiveSegment(Segment):
         self.end_offset = last_offset + 1
 
     def recovered(self, header: BatchHeader) -> None:
-        """The same for a batch that was found behind the end; a few of them do not make it load the indexes."""
+        """The same for a batch that recovery found after the end. The indexes are loaded only if there are many."""
         if self._indexes is None and len(self._unindexed) < _FEW:
             self._unindexed.append(header)
             self.size += header.length + LENGTH_END
@@ -572,27 +644,25 @@ class ActiveSegment(Segment):
             self.appended(header, header.base_offset)
 
     def drop_unfinished(self) -> None:
-        """Cut off what stands behind the last batch, durably: else it could come back behind the next one."""
+        """Cut off the bytes after the last batch, durably: otherwise a crash could bring them back after the next
+        one."""
         self.file.truncate(self.size)
         self.file.sync()
 
-    def cut(self, position: int, end_offset: Offset) -> None:
-        """Forget everything from a batch start on, durably."""
-        self.size, self.end_offset = position, end_offset
-        self.drop_unfinished()
-        self.rebuild_indexes()
-
     def is_full(self, more_bytes: int, last_offset: Offset, now_ms: TimestampMs, settings: LogSettings) -> bool:
-        """Whether the next bytes belong into a new segment: by size, age, offsets or a full index."""
+        """True if the next bytes need a new segment: because of size, age, offsets or a full index. A segment that
+        was created far in the future was created while the clock was wrong: its age is unknown, so it counts as
+        old."""
         return self.size > 0 and (
             self.size + more_bytes > settings.segment_bytes
-            or now_ms - self.created_ms >= settings.segment_ms
+            or abs(now_ms - self.created_ms) >= settings.segment_ms
             or last_offset - self.base_offset > MAX_RELATIVE_OFFSET
             or (self._indexes or self.indexes).full
         )
 
     def save_indexes(self) -> list[File]:
-        """Bring the index files up to date; the caller syncs what is returned before it vouches for them."""
+        """Bring the index files up to date. The caller must sync the returned files before a checkpoint vouches for
+        them."""
         self.indexes.close()
         return self.indexes.save(self._files, self.path) + self.aborted.save(self._files, self.path)
 
@@ -604,7 +674,7 @@ class ActiveSegment(Segment):
         return SavedIndexes(len(self.index) * OFFSET_ENTRY_SIZE, len(self.times) * TIME_ENTRY_SIZE)
 
     def seal(self) -> SealedSegment:
-        """The same segment, immutable. The log file's own durability is the log's business."""
+        """The same segment, immutable. Does not sync anything: the log does that with the next flush."""
         self.save_indexes()
         sealed = SealedSegment(
             self._files,
@@ -624,7 +694,7 @@ class ActiveSegment(Segment):
         return damage
 
     def _load_indexes(self) -> SegmentIndexes:
-        """What the checkpoint vouches for, if it is there; else made anew from the log."""
+        """The index entries that the checkpoint vouches for; if they are missing, rebuilt from the log."""
         if self._saved is not None:
             offsets = self._read_prefix(INDEX, self._saved.offsets_bytes)
             times = self._read_prefix(TIME_INDEX, self._saved.times_bytes)
@@ -643,6 +713,4 @@ class ActiveSegment(Segment):
             content = self._files.open(self.path + suffix, writable=False).pread(size, 0)
         except FileNotFoundError:
             return None
-        except OSError as error:
-            raise storage_error(error, f"read {self.path}{suffix}") from error
         return content if len(content) == size else None

@@ -1,41 +1,54 @@
-"""`LocalStore`: the data directory. It holds the lock, opens and deletes partitions, and does their regular upkeep.
+"""`LocalStore`: the `LogStore` that keeps logs in a data directory. It holds the directory's lock, creates, opens and
+deletes partitions, and runs their upkeep (`upkeep.py`, `cleaner.py`). The layout of the directory is in `layout.py`.
 
-{directory}/lock                          who uses the directory
-{directory}/logs/{topic}/{partition}/     a `LocalLog` each
-{directory}/logs/~deleted.{random}/       a topic that is being removed
+Methods named `..._now` do the same synchronously, for callers without an event loop.
 """
 
 import asyncio
+import contextlib
+import math
 import os
 import resource
+import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
 
 import structlog
 
 from tidelog.errors import InvalidInput, StorageError, TidelogError
-from tidelog.model import Offset, TimestampMs, TopicPartition, is_topic_name
+from tidelog.model import PartitionIdentity, TimestampMs, TopicIdentity, TopicPartition, is_topic_name
 from tidelog.settings import LogSettings, StorageSettings
+from tidelog.storage.local.checkpoint import CHECKPOINT
+from tidelog.storage.local.cleaner import Cleaner
+from tidelog.storage.local.cold import ColdReads
 from tidelog.storage.local.commit import GroupCommit, InlineCommit, SyncWay
-from tidelog.storage.local.files import Files, OsFiles, remove_tree, storage_error
+from tidelog.storage.local.files import TEMPORARY, Files, OsFiles, remove_tree, storage_error
 from tidelog.storage.local.handles import HandlePool
+from tidelog.storage.local.layout import DELETED, LOCK, LOGS, partition_directory, topic_directory, topic_of
 from tidelog.storage.local.log import LocalLog, Shared
 from tidelog.storage.local.recovery import make_new
+from tidelog.storage.local.segment import LOG, segment_name
 from tidelog.storage.local.tail import TailCache
+from tidelog.storage.local.upkeep import Failures, KeepFrom, UpkeepLoop, keep_up, keep_up_in_steps
+from tidelog.storage.log import CacheUse, LogStore, Place, Stray, UpkeepPolicy
 
-LOGS = "logs"
-LOCK = "lock"
-_DELETED = "~deleted."  # no topic is called so
-_PARTITION_DELETED = ".deleted"  # as earlier versions called a partition that was being deleted
-_KEPT_UP_AT_ONCE = 50  # partitions, in some 10 ms
-_DESCRIPTORS_PER_SEGMENT = 3  # the log and two mapped indexes
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_PARTITION_DELETED = ".deleted"  # suffix that earlier versions gave to a partition that was being deleted
+_CHECKPOINTS_S = 0.3
+_COLD_READERS = 4  # threads that wait for the disk
+_FEW = 32  # up to so many checkpoints are always written, without a time limit
+_DESCRIPTORS_PER_SEGMENT = 3  # the log and two indexes
 
 logger = structlog.get_logger("tidelog.storage")
 
 
-class LocalStore:
-    """Made inside a running event loop it commits in groups; with `inline`, without a loop, whoever asks syncs."""
+class LocalStore(LogStore):
+    """Must be made inside a running event loop, and then uses group commit. With `inline` no loop is needed, and the
+    calling thread syncs."""
 
     def __init__(
         self,
@@ -57,204 +70,305 @@ class LocalStore:
             raise storage_error(error, f"use {self.directory} as data directory") from error
         self._group = None if inline else GroupCommit(self._files, self._root, settings.flush_threads)
         self._threads = settings.flush_threads
+        self._open_segments = _affordable_segments(settings.open_segments)
         self._shared = Shared(
             self._files,
-            HandlePool(_affordable(settings.open_segments)),
+            HandlePool(self._open_segments),
             TailCache(settings.tail_cache_bytes),
             self._group or InlineCommit(),
+            None if inline else ColdReads(self._files, _COLD_READERS),
         )
-        self._logs: dict[TopicPartition, LocalLog] = {}
-        self._new: list[TopicPartition] = []
+        self._logs: dict[PartitionIdentity, LocalLog] = {}
+        self._upkeep: UpkeepLoop | None = None
+        self._cleaner: Cleaner | None = None
+        self._wishes: list[_Wish] = []
+        self._is_closing = False
         self._making = asyncio.Lock()
         self._maker, self._remover = (
             None if inline else ThreadPoolExecutor(1, thread_name_prefix=f"tidelog-{work}")
             for work in ("make", "remove")
         )
         for path in leftovers:
-            self._remove(path)
+            if self._remover is None:
+                self._remove_leftover(path)
+            else:
+                self._remover.submit(self._remove_leftover, path)
 
-    def partitions(self) -> list[TopicPartition]:
-        """What is on the disk, opened or not."""
-        try:
-            return [
-                TopicPartition(topic.name, int(partition.name))
-                for topic in self._files.list(self._root)
-                if topic.is_directory and is_topic_name(topic.name)
-                for partition in self._files.list(f"{self._root}/{topic.name}")
-                if partition.is_directory and partition.name.isdecimal()
-            ]
-        except OSError as error:
-            raise storage_error(error, f"list {self._root}") from error
-
-    def open(self, partition: TopicPartition, settings: LogSettings, now_ms: TimestampMs) -> LocalLog:
-        """The partition's log, created if it is new. An error concerns this partition alone."""
+    def open(self, partition: PartitionIdentity, settings: LogSettings, now_ms: TimestampMs) -> LocalLog:
         log = self._logs.get(partition)
         if log is None:
             directory = self._directory_of(partition)
             try:
                 self._files.make_directories(directory)
             except OSError as error:
-                raise storage_error(error, f"create {partition}") from error
-            log = self._logs[partition] = LocalLog(self._shared, directory, partition, settings, now_ms)
+                raise storage_error(error, f"create {partition.name}") from error
+            log = self._logs[partition] = LocalLog(self._shared, directory, partition.name, settings, now_ms)
+            for line in log.recovery.lines():
+                logger.warning("recovered", partition=str(partition.name), what=line)
         return log
 
-    async def make(self, partitions: Sequence[TopicPartition], now_ms: TimestampMs) -> None:
-        """Make new partitions without holding up the loop, together with those that others want meanwhile; `open`
-        finds them then. What could not be made is left to `open`, which says why."""
-        self._new += partitions
+    def logs(self) -> list[LocalLog]:
+        """The open logs."""
+        return list(self._logs.values())
+
+    @property
+    def cached(self) -> CacheUse:
+        tails = self._shared.tails
+        return CacheUse(tails.capacity_bytes, tails.size_bytes)
+
+    @property
+    def max_descriptors(self) -> int:
+        return self._open_segments * _DESCRIPTORS_PER_SEGMENT
+
+    def place(self) -> Place:
+        try:
+            total, free = self._files.room(self.directory)
+        except OSError as error:
+            raise storage_error(error, f"look at {self.directory}") from error
+        return Place(os.path.abspath(self.directory), total, free)
+
+    # Topics as a whole
+
+    async def create(self, partitions: Sequence[PartitionIdentity], now_ms: TimestampMs) -> None:
+        """Calls that arrive while another one is at work are carried out together."""
+        wish = _Wish(list(partitions))
+        self._wishes.append(wish)
         async with self._making:
-            new, self._new = self._new, []
-            if new:  # else whoever was here before has made ours along with theirs
-                await asyncio.get_running_loop().run_in_executor(self._maker, self._make, new, now_ms)
+            wishes, self._wishes = self._wishes, []
+            if wishes:  # otherwise an earlier call has created our partitions with its own
+                await self._in_maker(self._make, wishes, now_ms)
+        if wish.error is not None:
+            raise wish.error
 
-    def _make(self, partitions: list[TopicPartition], now_ms: TimestampMs) -> None:
-        if self._group is not None:  # what is flushed of an earlier topic of this name must not end up in the new one
-            self._group.wait_for_rounds()
-        self.make_now(partitions, now_ms)
+    def _make(self, wishes: "list[_Wish]", now_ms: TimestampMs) -> None:
+        """Runs in the thread. If not all partitions can be created, try call by call: some may succeed."""
+        try:
+            self.create_now([partition for wish in wishes for partition in wish.partitions], now_ms)
+        except Exception as error:  # also a bug of ours: the other callers must not take it for success
+            if len(wishes) == 1:
+                wishes[0].error = error
+                return
+            for wish in wishes:
+                self._make([wish], now_ms)
 
-    def make_now(self, partitions: Iterable[TopicPartition], now_ms: TimestampMs) -> None:
-        """The same at once. Calls nothing but the file system, so any thread may call it."""
+    def create_now(self, partitions: Iterable[PartitionIdentity], now_ms: TimestampMs) -> None:
+        """Touches only the file system, so any thread may call it."""
         by_topic: defaultdict[str, set[str]] = defaultdict(set)
         for partition in partitions:
-            by_topic[os.path.dirname(self._directory_of(partition))].add(str(partition.partition))
+            by_topic[os.path.dirname(self._directory_of(partition))].add(str(partition.number))
+        missing: list[str] = []
+        new: list[str] = []
         try:
             known = {topic.name for topic in self._files.list(self._root)}
             for directory, wanted in by_topic.items():
                 if os.path.basename(directory) in known:
                     wanted -= {entry.name for entry in self._files.list(directory)}
+                else:
+                    new.append(directory)
             missing = [f"{directory}/{number}" for directory, wanted in by_topic.items() for number in wanted]
             make_new(self._files, self._root, missing, now_ms)
         except OSError as error:
-            logger.warning("partitions are made one by one", reason=str(storage_error(error, "make them together")))
+            self._give_back(missing, new)
+            raise storage_error(error, "make new partitions") from error
 
-    def has_topic(self, topic: str) -> bool:
-        """Whether there is anything of it on the disk, opened or not."""
+    def _give_back(self, partitions: Iterable[str], topics: Iterable[str]) -> None:
+        """Remove the directories of partitions that could not be created. Those that cannot be removed hold no
+        data."""
+        for partition in partitions:
+            with contextlib.suppress(OSError):
+                remove_tree(self._files, partition)
+        for topic in topics:
+            with contextlib.suppress(OSError):
+                self._files.remove_directory(topic)
+
+    async def adopt(self, topics: Iterable[TopicIdentity]) -> int:
+        return await self._in_maker(self.adopt_now, list(topics))
+
+    def adopt_now(self, topics: Iterable[TopicIdentity]) -> int:
+        """Earlier versions named a directory by its topic's name alone."""
         try:
-            return any(entry.name == topic for entry in self._files.list(self._root))
+            names = {entry.name for entry in self._files.list(self._root)}
+            adopted = [topic for topic in topics if topic.name in names and topic_directory(topic) not in names]
+            for topic in adopted:
+                self._files.rename(f"{self._root}/{topic.name}", f"{self._root}/{topic_directory(topic)}")
+            self._files.sync_directory(self._root)  # also for directories that were renamed before a crash
+        except OSError as error:
+            raise storage_error(error, "rename the directories of topics to the names of this version") from error
+        return len(adopted)
+
+    async def strays(self, known: Container[bytes]) -> list[Stray]:
+        return await self._in_maker(self.strays_now, known)
+
+    def strays_now(self, known: Container[bytes]) -> list[Stray]:
+        """Directories whose name neither this nor an earlier version would give to a topic are left out."""
+        found = []
+        for directory in self.topic_directories():
+            topic = topic_of(directory)
+            if topic is None:
+                if is_topic_name(directory):
+                    found.append(Stray(directory, None, False))
+            elif topic.topic_id not in known:
+                found.append(Stray(directory, topic, self._is_unused(directory)))
+        return found
+
+    def _is_unused(self, directory: str) -> bool:
+        """True if nothing was ever written to any partition in this topic's directory."""
+        never_used = {CHECKPOINT, CHECKPOINT + TEMPORARY, segment_name(0, LOG)}
+        try:
+            for partition in self._files.list(f"{self._root}/{directory}"):
+                if not partition.is_directory or not partition.name.isdecimal():
+                    return False
+                for entry in self._files.list(f"{self._root}/{directory}/{partition.name}", sizes=LOG):
+                    if entry.name not in never_used or (entry.name.endswith(LOG) and entry.size):
+                        return False
+        except OSError:
+            return False
+        return True
+
+    def topic_directories(self) -> list[str]:
+        """The names of all directories in `logs`, known topics or not, except those that are being removed."""
+        try:
+            entries = self._files.list(self._root)
+        except OSError as error:
+            raise storage_error(error, f"list {self._root}") from error
+        return [entry.name for entry in entries if entry.is_directory and not entry.name.startswith(DELETED)]
+
+    def partitions(self) -> list[PartitionIdentity]:
+        """All partitions on disk in directories with a topic id, open or not."""
+        try:
+            return [
+                topic.partition(int(partition.name))
+                for name in self.topic_directories()
+                if (topic := topic_of(name)) is not None
+                for partition in self._files.list(f"{self._root}/{name}")
+                if partition.is_directory and partition.name.isdecimal()
+            ]
         except OSError as error:
             raise storage_error(error, f"list {self._root}") from error
 
-    def delete_topic(self, topic: str) -> None:
-        """Remove its partitions and their data: gone at once for whoever opens the topic anew, from the disk soon.
-        After a crash it is gone or still whole."""
-        directory, gone = f"{self._root}/{topic}", f"{self._root}/{_DELETED}{os.urandom(8).hex()}"
+    def release(self, partitions: Iterable[PartitionIdentity]) -> None:
+        for partition in partitions:
+            log = self._logs.pop(partition, None)
+            if log is not None:
+                log.abandon()
+                if self._group is not None:
+                    self._group.forget(log)
+
+    async def delete(self, topic: TopicIdentity) -> None:
+        await asyncio.get_running_loop().run_in_executor(self._remover, self.delete_now, topic)
+
+    def delete_now(self, topic: TopicIdentity) -> None:
+        """Touches only the file system, so any thread may call it."""
+        directory, gone = f"{self._root}/{topic_directory(topic)}", f"{self._root}/{DELETED}{os.urandom(8).hex()}"
         try:
-            for entry in self._files.list(directory):
-                if entry.name.isdecimal():
-                    log = self._logs.pop(TopicPartition(topic, int(entry.name)), None)
-                    if log is not None:
-                        self._let_go(log)
-            self._files.rename(directory, gone)
+            self._files.rename(directory, gone)  # from here on the old path cannot be written to any more
+        except FileNotFoundError:
+            return
         except OSError as error:
-            raise storage_error(error, f"delete {topic}") from error
+            raise storage_error(error, f"remove {directory}") from error
         self._remove(gone)
 
     def _remove(self, path: str) -> None:
-        if self._remover is None:
-            self._remove_now(path)
-        else:
-            self._remover.submit(self._remove_now, path)
-
-    def _remove_now(self, path: str) -> None:
         try:
-            self._files.sync_directory(self._root)  # first its new name: half a topic must not come back as a whole
-            remove_tree(self._files, path)
+            self._files.sync_directory(self._root)
+            remove_tree(self._files, path, lambda: self._is_closing)
         except OSError as error:
-            reason = str(storage_error(error, f"remove {path}"))
-            logger.error("deleted data is left until the next start", reason=reason)
+            raise storage_error(error, f"remove {path}") from error
 
-    def upkeep(
-        self, now_ms: TimestampMs, keep_from: Callable[[TopicPartition], Offset | None] = lambda _: None
-    ) -> dict[TopicPartition, TidelogError]:
-        """Retention, segments that are old enough to seal, producers to forget. `keep_from` names the offset that
-        retention must not go beyond, if there is one. What failed, by partition: one that cannot be kept up must not
-        keep the others from it."""
-        failures: dict[TopicPartition, TidelogError] = {}
-        for _ in self._upkeep(now_ms, keep_from, failures):
-            pass
-        return failures
+    def _remove_leftover(self, path: str) -> None:
+        try:
+            self._remove(path)
+        except StorageError as error:
+            logger.error("cannot remove deleted data; the next start tries again", reason=str(error))
 
-    async def upkeep_in_steps(
-        self, now_ms: TimestampMs, keep_from: Callable[[TopicPartition], Offset | None] = lambda _: None
-    ) -> dict[TopicPartition, TidelogError]:
-        """The same, and others have their turn in between: the first time after a start it reads every index."""
-        failures: dict[TopicPartition, TidelogError] = {}
-        for done in self._upkeep(now_ms, keep_from, failures):
-            if done % _KEPT_UP_AT_ONCE == 0:
-                await asyncio.sleep(0)
-        return failures
+    # Upkeep
 
-    def _upkeep(
-        self,
-        now_ms: TimestampMs,
-        keep_from: Callable[[TopicPartition], Offset | None],
-        failures: dict[TopicPartition, TidelogError],
-    ) -> Iterator[int]:
-        """How many are done, after each one; they may come and go in between."""
-        for done, (partition, log) in enumerate(list(self._logs.items()), 1):
-            if self._logs.get(partition) is log:
-                try:
-                    log.retain(now_ms, keep_from=keep_from(partition))
-                except TidelogError as error:
-                    failures[partition] = error
-            yield done
+    def start_upkeep(self, policy: UpkeepPolicy) -> None:
+        assert self._upkeep is None, "it was started already"
+        self._upkeep = UpkeepLoop(self._logs, policy)
+        if policy.cleaner_threads:
+            self._cleaner = Cleaner(self._files, self.logs, policy.cleaner, threads=policy.cleaner_threads)
 
-    def logs(self) -> list[LocalLog]:
-        """Those that are open."""
-        return list(self._logs.values())
+    async def stop_upkeep(self) -> None:
+        upkeep, self._upkeep = self._upkeep, None
+        cleaner, self._cleaner = self._cleaner, None
+        if upkeep is not None:
+            await upkeep.close()
+        if cleaner is not None:
+            await cleaner.close()
 
-    @property
-    def files(self) -> Files:
-        return self._files
+    async def upkeep(self, now_ms: TimestampMs, keep_from: KeepFrom = lambda _: None) -> Failures:
+        """One run of upkeep, without compaction."""
+        return await keep_up_in_steps(self._logs, now_ms, keep_from)
+
+    def upkeep_now(self, now_ms: TimestampMs, keep_from: KeepFrom = lambda _: None) -> Failures:
+        return keep_up(self._logs, now_ms, keep_from)
+
+    # The end
 
     async def close(self) -> dict[TopicPartition, TidelogError]:
-        """Make everything durable and let go. What failed, by partition."""
+        await self.stop_upkeep()
+        self._is_closing = True  # what is left to remove is removed at the next start
         for executor in (self._maker, self._remover):
             if executor is not None:
-                executor.shutdown(cancel_futures=True)  # what is left is removed at the next start
+                executor.shutdown(cancel_futures=True)
+        if self._shared.cold is not None:
+            self._shared.cold.close()
         if self._group is not None:
             await self._group.close()
         return self.close_now()
 
-    def close_now(self) -> dict[TopicPartition, TidelogError]:
-        """The same without a loop; for an inline store."""
+    def close_now(self, checkpoints_s: float = _CHECKPOINTS_S) -> dict[TopicPartition, TidelogError]:
+        """For an inline store.
+
+        Everything is made durable. Each checkpoint is a file of its own, so if there are many, preparing and writing
+        them each stop after `checkpoints_s` seconds. The logs that would take longest to scan come first. Logs
+        without a new checkpoint are scanned from their last one when they are opened again."""
         failures: dict[TopicPartition, TidelogError] = {}
+        changed = [log for log in self._logs.values() if not log.is_checkpointed]
+        changed.sort(key=lambda log: log.unchecked_bytes, reverse=True)
+        if len(changed) <= _FEW:
+            checkpoints_s = math.inf
+        until = time.monotonic() + checkpoints_s
         jobs = []
-        for partition, log in self._logs.items():
+        for log in changed:
             try:
-                job = log.begin_flush(checkpoint=True)
-            except StorageError as error:
-                failures[partition] = error
+                job = log.begin_flush(checkpoint=time.monotonic() < until)
+            except Exception as error:  # the other logs must be closed all the same
+                failures[log.partition] = _closing_error(error)
                 continue
             if job is not None:
                 jobs.append((log, job))
         with ThreadPoolExecutor(self._threads) as executor:
-            SyncWay(self._files, self._root, executor, self._threads).run([job for _, job in jobs])
+            way = SyncWay(self._files, self._root, executor, self._threads)
+            way.run([job for _, job in jobs], checkpoints_s)
         for log, job in jobs:
             log.end_flush(job)
             if job.error is not None:
                 failures[log.partition] = job.error
         for log in self._logs.values():
-            log.abandon()
+            try:
+                log.abandon()
+            except Exception as error:
+                failures.setdefault(log.partition, _closing_error(error))
         self._logs.clear()
         del self._lock
         return failures
 
-    def _let_go(self, log: LocalLog) -> None:
-        log.abandon()
-        if self._group is not None:
-            self._group.forget(log)
+    async def _in_maker(self, work: Callable[P, T], *args: P.args, **_: P.kwargs) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._maker, work, *args)
 
-    def _directory_of(self, partition: TopicPartition) -> str:
-        if not is_topic_name(partition.topic) or partition.partition < 0:
-            raise InvalidInput(f"{partition.topic!r} partition {partition.partition} is not a valid name")
-        return f"{self._root}/{partition.topic}/{partition.partition}"
+    def _directory_of(self, partition: PartitionIdentity) -> str:
+        if not partition.is_valid:
+            raise InvalidInput(f"{partition.topic.name!r} partition {partition.number} is not a valid name")
+        return f"{self._root}/{partition_directory(partition)}"
 
     def _leftovers(self) -> list[str]:
+        """Directories that this version or an earlier one had begun to remove."""
         found = []
         for topic in self._files.list(self._root):
             path = f"{self._root}/{topic.name}"
-            if topic.name.startswith(_DELETED):
+            if topic.name.startswith(DELETED):
                 found.append(path)
             elif topic.is_directory:
                 entries = self._files.list(path)
@@ -262,8 +376,24 @@ class LocalStore:
         return found
 
 
-def _affordable(open_segments: int) -> int:
-    """As many as the process may open, with a quarter left for connections."""
+def _closing_error(error: Exception) -> TidelogError:
+    if isinstance(error, TidelogError):
+        return error
+    return storage_error(error, "close") if isinstance(error, OSError) else StorageError(f"cannot close: {error!r}")
+
+
+class _Wish:
+    """The partitions that one call of `create` waits for, and the error if they could not be created."""
+
+    __slots__ = ("error", "partitions")
+
+    def __init__(self, partitions: list[PartitionIdentity]) -> None:
+        self.partitions = partitions
+        self.error: Exception | None = None
+
+
+def _affordable_segments(open_segments: int) -> int:
+    """How many segments may be open within the process's limit of open files, with a quarter left for connections."""
     limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if limit == resource.RLIM_INFINITY:
         return open_segments

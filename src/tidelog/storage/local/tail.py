@@ -1,8 +1,8 @@
-"""The tail cache: the newest batches of every partition in memory, bounded over all of them together.
+"""The tail cache: the newest batches of every partition in memory, with one limit for all partitions together.
 
-Consumers that keep up read here and never touch a file; those that are behind by many batches get them from the page
-cache with one call. What was appended first goes first, whoever's it is, so a quiet partition cannot hold memory that
-a busy one needs.
+Consumers that keep up with the log read here and never touch a file; those that lag by many batches get them from the
+page cache with one call. The batch that was appended first is dropped first, whichever partition it belongs to, so a
+quiet partition cannot hold memory that a busy one needs.
 """
 
 from bisect import bisect_right
@@ -12,7 +12,7 @@ from tidelog.model import Offset
 from tidelog.records.batch import ReadBuffer
 
 _COPY_BELOW = 16 << 10
-_MOST_BATCHES, _MOST_BYTES = 32, 64 << 10  # of a reader that keeps up
+_MOST_BATCHES, _MOST_BYTES = 32, 64 << 10  # per read of a reader that keeps up
 _PLACE_BYTES = 64
 
 
@@ -35,7 +35,7 @@ class TailCache:
         self.size_bytes = size_bytes
 
     def cleared(self, size: int) -> None:
-        """A tail gave up its data; its places in the queue find it empty when their turn comes."""
+        """A tail has dropped `size` bytes. Its places stay in the queue and free nothing when they are reached."""
         self.size_bytes -= size
 
 
@@ -48,12 +48,12 @@ class Tail:
         self._cache = cache
         self._base_offsets: list[Offset] = []
         self._views: list[ReadBuffer] = []
-        self._first = 0  # what stands before it was dropped; the lists are shortened now and then
+        self._first = 0  # earlier entries are dropped; the lists are shortened now and then
 
     def append(self, base_offset: Offset, batch: memoryview) -> None:
-        """Keep one batch: a small one as a copy, a large one as it is if it is most of the buffer it keeps alive.
-        Other large ones are left to the page cache, from where they are sent as cheaply as from here; a copy of them
-        would cost more than the write."""
+        """Keep one batch: a small one as a copy; a large one without copying, if it is most of the buffer that it
+        keeps alive. Other large batches are left to the page cache, from where they are sent as cheaply as from here;
+        to copy them would cost more than the write."""
         size = len(batch)
         keep: ReadBuffer
         if size + _PLACE_BYTES > self._cache.capacity_bytes:
@@ -71,8 +71,8 @@ class Tail:
         self._cache.added(self, size)
 
     def read(self, offset: Offset, max_bytes: int, up_to: Offset, *, at_least_one: bool) -> list[ReadBuffer] | None:
-        """Whole batches from the one that holds `offset`, or None if it is not here any more, or if it is one of so
-        many that a file is the cheaper place to send them from."""
+        """Whole batches from the one that holds `offset`. None if that batch is no longer cached, or if there are so
+        many batches that sending them from the file is cheaper."""
         bases = self._base_offsets
         at = bisect_right(bases, offset, self._first) - 1
         views = self._views
@@ -89,7 +89,7 @@ class Tail:
         return found
 
     def drop_oldest(self) -> int:
-        """Its size; 0 if there is none."""
+        """Returns the size of the dropped batch; 0 if the tail is empty."""
         first = self._first
         if first == len(self._views):
             return 0
@@ -102,7 +102,7 @@ class Tail:
         return size
 
     def drop_before(self, offset: Offset) -> None:
-        """What begins before `offset` is not the newest any more: compaction may have changed it."""
+        """Drop the batches that begin before `offset`: compaction may have changed them."""
         while self._first < len(self._views) and self._base_offsets[self._first] < offset:
             self._cache.cleared(self.drop_oldest())
 

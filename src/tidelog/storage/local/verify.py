@@ -1,22 +1,26 @@
-"""Checking a partition's files against themselves and each other: a generator of findings, for tools, jobs and tests.
+"""Checks that a partition's files are valid and agree with each other: an iterator of findings, for tools, jobs and
+tests.
 
 What is checked, and what counts as an error:
 
-    log file      every batch: length, magic, CRC, counts, offsets that follow one another; `deep`: its records decode
-    between them  offsets without holes
-    .index        every entry names a batch start and that batch's last offset; entries grow
-    .timeindex    every entry is the largest timestamp up to its offset; entries grow; the last one of a sealed
+    log file      every batch: length, magic, CRC, counts, offsets that follow one another; `deep`: its records can
+                  be read, by Kafka's clients as well as by ours
+    between them  offsets without holes from one file to the next
+    .index        every entry names a batch start and that batch's last offset; entries increase
+    .timeindex    every entry is the largest timestamp up to its offset; entries increase; the last one of a sealed
                   segment is the largest of all
     .txnindex     an entry for every transaction that was aborted in the segment, and no other: compaction may have
-                  taken away its records, but never its marker alone
+                  removed the transaction's records, but never its marker alone
     checkpoint    readable; its segment, position, offsets, producers and open transactions
                   agree with the log
 
-The checkpoint says what must be right. Behind it, an index that is missing or wrong is only a note, because opening
-the log makes it anew, and a torn tail is only a note while somebody holds the directory's lock and may be writing it.
+The checkpoint says what must be right. After the checkpoint, an index that is missing or wrong is only a note,
+because opening the log rebuilds it, and a torn tail is only a note while a process holds the directory's lock and may
+be writing.
 
-A hole in the offsets is an error unless the log was compacted there. The state file of the compaction says how far it
-came; the caller can say it of all of the log (`compacted`); a batch with fewer records than offsets gives it away.
+A hole in the offsets is an error unless the log was compacted there. The state file of the compaction says how far
+the log is compacted; the caller can declare the whole log compacted (`compacted`); and a batch with fewer records
+than offsets proves it.
 """
 
 from collections.abc import Callable, Generator, Iterator
@@ -27,16 +31,16 @@ from typing import NamedTuple
 from tidelog.errors import InvalidInput, StorageError
 from tidelog.model import Offset, ProducerId
 from tidelog.records.batch import CONTROL_BIT, TRANSACTIONAL_BIT, BatchHeader, BatchView
-from tidelog.records.record import decode
+from tidelog.records.validation import Validator
 from tidelog.storage.local.aborted import (
     ABORTED_ENTRY_SIZE,
     ABORTED_INDEX,
-    Transactions,
+    TransactionTracker,
     decode_aborted,
     is_commit,
 )
 from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, read_checkpoint
-from tidelog.storage.local.compaction import STATE, CompactionState, cleaned_name, is_cleaned, read_state
+from tidelog.storage.local.compaction_state import STATE, CompactionState, cleaned_name, is_cleaned, read_state
 from tidelog.storage.local.files import TEMPORARY, Files, storage_error
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
 from tidelog.storage.local.inspect import (
@@ -56,6 +60,7 @@ from tidelog.storage.local.segment import INDEX, LOG, TIME_INDEX, segment_name
 from tidelog.storage.log import AbortedTransaction
 
 _EVERYTHING = 1 << 62
+_MOST_TOLD = 20  # wrong entries that are reported for one index file
 
 
 class Severity(StrEnum):
@@ -65,16 +70,16 @@ class Severity(StrEnum):
 
 class Kind(StrEnum):
     DAMAGE = "damage"  # bytes that are not valid batches
-    TORN_TAIL = "torn-tail"  # the same at the log's end, as a crash leaves them
+    TORN_TAIL = "torn-tail"  # invalid bytes at the log's end, as a crash leaves them
     ORDER = "order"  # a valid batch with a wrong offset
     GAP = "gap"
-    RECORDS = "records"  # a batch with a right CRC whose records do not decode
+    RECORDS = "records"  # a batch with a correct CRC whose records cannot be decoded
     EPOCH = "epoch"
     INDEX = "index"
     CHECKPOINT = "checkpoint"
-    COMPACTION = "compaction"  # an exchange of segments that opening finishes
-    LEFTOVER = "leftover"  # removed when the log is opened
-    SET_ASIDE = "set-aside"  # data that a recovery or a repair took out of the log
+    COMPACTION = "compaction"  # an exchange of segments that opening the log finishes
+    LEFTOVER = "leftover"  # a file that opening the log removes
+    SET_ASIDE = "set-aside"  # data that a recovery or a repair removed from the log
     UNKNOWN_FILE = "unknown-file"
     UNREADABLE = "unreadable"
 
@@ -87,7 +92,7 @@ class Finding(NamedTuple):
     position: int | None = None
     offset: Offset | None = None
     size: int | None = None
-    """How many bytes are concerned, where that can be said."""
+    """How many bytes are affected, if known."""
     segment: Offset | None = None
 
     @property
@@ -110,7 +115,8 @@ class _Gap(NamedTuple):
 
 
 class PartitionCheck:
-    """One run over one partition's directory; iterate it for the findings. `in_use`: somebody holds the lock."""
+    """One check of a partition's directory; iterate over it to get the findings. `in_use`: a process holds the
+    lock."""
 
     def __init__(
         self,
@@ -126,28 +132,31 @@ class PartitionCheck:
         self._directory = directory
         self._in_use = in_use
         self._deep = deep
+        self._validator = Validator()
         self._compacted = compacted
         self._compaction = CompactionState()
         self._progress = progress
         self._remembered: dict[Offset, tuple[ProducerId, int, int, Offset]] = {}
         self._gaps: list[_Gap] = []
-        self._expected: Offset | None = None  # None: behind damage, where any later offset may follow
+        self._told: dict[str, int] = {}  # number of wrong entries by index file
+        self._hidden: dict[str, Finding] = {}  # by index file, one of the findings that are not reported
+        self._expected: Offset | None = None  # None: after damage, where any later offset may follow
         self._leader_epoch = -1
-        self._transactions: Transactions | None = Transactions()  # None: behind damage, where nobody knows
+        self._transactions: TransactionTracker | None = TransactionTracker()  # None: unknown after damage
         self._segments = self._batches = self._records = self._bytes = 0
         self.listing = PartitionFiles(directory)
         self.stored_checkpoint: Checkpoint | None = None
         self.checkpoint: Checkpoint | None = None
-        """The same, as far as it can be believed."""
+        """The stored checkpoint, if it can be trusted."""
         self.end_offset: Offset = 0
-        """The offset after the last good batch, when the check is through."""
+        """The offset after the last good batch, when the check has finished."""
 
     @property
     def tally(self) -> Tally:
         return Tally(self._segments, self._batches, self._records, self._bytes)
 
     def __iter__(self) -> Iterator[Finding]:
-        # The checkpoint first: what is listed after it can only be newer than what it vouches for.
+        # Read the checkpoint first: files that are listed afterwards can only be newer than what it vouches for.
         unreadable = list(self._read_checkpoint())
         self.listing = list_partition(self._files, self._directory)
         yield from unreadable
@@ -162,13 +171,16 @@ class PartitionCheck:
                 else:
                     yield self._error(Kind.UNREADABLE, log_name(base), "disappeared", segment=base)
             except (OSError, StorageError) as error:
-                reason = str(storage_error(error, "read it")) if isinstance(error, OSError) else str(error)
-                yield self._error(Kind.UNREADABLE, log_name(base), reason, segment=base)
+                yield self._unreadable(log_name(base), error, segment=base)
                 self._expected = None
+                self._transactions = None
+            yield from self._hidden_entries()
         yield from self._judge_gaps()
         if self.checkpoint is not None and self.checkpoint.start_offset > self.end_offset:
             start = self.checkpoint.start_offset
-            yield self._wrong_checkpoint(f"starts the log at {start}, but it ends at {self.end_offset}", start)
+            yield self._wrong_checkpoint(
+                f"says that the log starts at offset {start}, but the log ends at {self.end_offset}", start
+            )
         yield from self._leftovers()
 
     # The checkpoint
@@ -179,28 +191,28 @@ class PartitionCheck:
         except FileNotFoundError:
             return
         except OSError as error:
-            yield self._error(Kind.UNREADABLE, CHECKPOINT, str(storage_error(error, "read it")))
+            yield self._unreadable(CHECKPOINT, error)
             return
         if self.checkpoint is None:
             yield self._wrong_checkpoint(
-                "its checksum is wrong or its version unknown; opening the log would read all of it", None
+                "its checksum is wrong or its version unknown; opening the log will scan all of it", None
             )
 
     def _check_checkpoint(self) -> Iterator[Finding]:
-        """What can be said before the log is read."""
+        """The checks that do not need the batches."""
         at, segments = self.checkpoint, self.listing.segments
         if at is None:
             if segments and not self.listing.has_checkpoint:
-                yield self._note(Kind.CHECKPOINT, CHECKPOINT, "there is none; opening the log reads all of it")
+                yield self._note(Kind.CHECKPOINT, CHECKPOINT, "missing; opening the log will scan all of it")
             return
         first = next(iter(segments), None)
         if first is not None and at.start_offset < first and not self._in_use:
-            what = f"the log starts at offset {at.start_offset}, but its first segment at {first}"
+            what = f"the log starts at offset {at.start_offset}, but its first segment starts at {first}"
             yield self._error(Kind.GAP, log_name(first), what, position=0, offset=at.start_offset)
         size = segments.get(at.segment)
         if size is None or size < at.position:
             if at.offset or at.position:
-                found = "is missing" if size is None else f"has {size}"
+                found = "is missing" if size is None else f"has {size} bytes"
                 yield self._wrong_checkpoint(
                     f"vouches for {at.position} bytes of {log_name(at.segment)}, up to offset {at.offset}, "
                     f"but the file {found}: durable records are lost",
@@ -214,22 +226,33 @@ class PartitionCheck:
                 self._remembered[batch.base_offset] = remembered
                 if batch.last_offset >= at.offset:
                     yield self._wrong_checkpoint(
-                        f"remembers offset {batch.last_offset} of producer {producer_id}, but ends at {at.offset}",
+                        f"names offset {batch.last_offset} of producer {producer_id}, but ends at {at.offset}",
                         batch.last_offset,
                     )
 
     def _check_compaction(self) -> Iterator[Finding]:
         if STATE not in self.listing.others:
             return
-        state = read_state(self._files, self._directory)
+        try:
+            state = read_state(self._files, self._directory)
+        except OSError as error:
+            yield self._unreadable(STATE, error)
+            self._compacted = True
+            return
         if state is None:
-            yield self._note(Kind.COMPACTION, STATE, "damaged; compaction will begin at the log's start again")
+            yield self._note(
+                Kind.COMPACTION, STATE, "damaged; compaction will start over from the beginning of the log"
+            )
             self._compacted = True
             return
         self._compaction = state
         if state.swap is not None and not self._in_use:
             base = log_name(state.swap.base_offset)
-            yield self._note(Kind.COMPACTION, STATE, f"segments are exchanged for {base}; opening finishes that")
+            yield self._note(
+                Kind.COMPACTION,
+                STATE,
+                f"an exchange of segments for segment {base} is unfinished; opening the log finishes it",
+            )
         if state.swap is not None and cleaned_name(state.swap.base_offset, LOG) not in self.listing.others:
             for replaced in state.swap.replaced[1:]:
                 self.listing.segments.pop(replaced, None)
@@ -239,8 +262,8 @@ class PartitionCheck:
         stored = (header.producer_id, header.producer_epoch, header.base_sequence, header.last_offset)
         if remembered is not None and remembered != stored:
             yield self._wrong_checkpoint(
-                f"remembers a batch of producer {remembered[0]} at offset {header.base_offset}, "
-                f"where the log has another",
+                f"names a batch of producer {remembered[0]} at offset {header.base_offset}, "
+                f"but the log has a different batch there",
                 header.base_offset,
             )
 
@@ -271,7 +294,7 @@ class PartitionCheck:
         stored = {id_: max(first, offset) for id_, offset in at.transactions}
         for id_ in sorted(stored.keys() ^ self._transactions.open.keys()):
             known, offset = stored.get(id_), self._transactions.open.get(id_)
-            if known != first:  # else it began before the log does
+            if known != first:  # else it began before the start of the log
                 says = "says that it is" if known is not None else "does not say that it is"
                 yield self._wrong_checkpoint(
                     f"a transaction of producer {id_} is {'not ' if offset is None else ''}open at {at.offset}, "
@@ -285,7 +308,7 @@ class PartitionCheck:
         if at is None or base > at.segment:
             return 0, 0, 0
         if self._compaction.swap is not None and base == self._compaction.swap.base_offset:
-            return _EVERYTHING, 0, 0  # its log may have been exchanged before its indexes
+            return _EVERYTHING, 0, 0  # compaction may have replaced its log but not yet its indexes
         if base < at.segment:
             return _EVERYTHING, _EVERYTHING, _EVERYTHING
         return at.position, at.index_bytes, at.time_index_bytes
@@ -296,12 +319,13 @@ class PartitionCheck:
         name, size = log_name(base), self.listing.segments[base]
         file = self._files.open(self.listing.path(name), writable=False)
         if self._in_use and self._vouched(base)[0] == _EVERYTHING:
-            size = file.size()  # compaction may have exchanged it since
+            size = file.size()  # compaction may have replaced the file since it was listed
         self._segments += 1
         yield from self._check_start(name, base)
         _, index_bytes, time_bytes = self._vouched(base)
-        offsets = OffsetIndexCheck(base, (yield from self._index(base, INDEX, OFFSET_ENTRY_SIZE, index_bytes)))
-        times = TimeIndexCheck(base, (yield from self._index(base, TIME_INDEX, TIME_ENTRY_SIZE, time_bytes)))
+        offset_index = yield from self._index(base, INDEX, OFFSET_ENTRY_SIZE, index_bytes)
+        time_index = yield from self._index(base, TIME_INDEX, TIME_ENTRY_SIZE, time_bytes)
+        offsets, times = OffsetIndexCheck(base, offset_index or b""), TimeIndexCheck(base, time_index or b"")
         yield from self._wrong_entries(base, INDEX, offsets.out_of_order())
         yield from self._wrong_entries(base, TIME_INDEX, times.out_of_order())
         aborted: list[AbortedTransaction] = []
@@ -337,7 +361,8 @@ class PartitionCheck:
         yield from self._check_boundary(base, None, size)
         self._bytes += size
         yield from self._wrong_entries(base, INDEX, offsets.rest())
-        yield from self._wrong_entries(base, TIME_INDEX, times.rest(sealed=time_bytes == _EVERYTHING))
+        if time_index is not None:
+            yield from self._wrong_entries(base, TIME_INDEX, times.rest(sealed=time_bytes == _EVERYTHING))
         yield from self._check_aborted(base, aborted, markers)
 
     def _check_start(self, name: str, base: Offset) -> Iterator[Finding]:
@@ -345,14 +370,14 @@ class PartitionCheck:
             if base > self._expected:
                 self._gaps.append(_Gap(base, 0, self._expected, base))
             else:
-                what = f"starts at offset {base}, but the segment before it goes up to {self._expected - 1}"
+                what = f"starts at offset {base}, but the previous segment goes up to offset {self._expected - 1}"
                 yield self._error(Kind.ORDER, name, what, position=0, offset=base, segment=base)
                 self._expected, self.end_offset = None, base
                 return
         self._expected = self.end_offset = base
 
     def _is_next(self, header: BatchHeader) -> bool:
-        """Whether the batch simply continues the log, as nearly all do; then it is counted, and nothing is to say."""
+        """True if the batch simply continues the log, as nearly all do; then it is counted and needs no finding."""
         if (
             header.base_offset != self._expected
             or header.leader_epoch != self._leader_epoch
@@ -369,7 +394,7 @@ class PartitionCheck:
     def _check_batch(
         self, name: str, base: Offset, batch: BatchView, next_base: Offset | None
     ) -> Generator[Finding, None, Offset | None]:
-        """Its value: the batch's last offset, or None if it cannot be believed."""
+        """The generator returns the batch's last offset, or None if it cannot be trusted."""
         header = batch.header
         self._batches += 1
         self._records += header.record_count
@@ -390,8 +415,9 @@ class PartitionCheck:
     def _check_order(
         self, name: str, base: Offset, batch: BatchView, next_base: Offset | None
     ) -> Generator[Finding, None, bool]:
-        """A batch that does not begin where the one before it ended: a hole, or its own offset is wrong, which the
-        CRC does not cover. What follows tells. Its value: whether the batch's offsets can be believed."""
+        """A batch that does not begin where the previous one ended: either there is a hole, or the batch's own
+        offset, which the CRC does not cover, is wrong. The batch after it decides. The generator returns whether the
+        batch's offsets can be trusted."""
         header = batch.header
         if self._expected is None and header.base_offset >= self.end_offset:
             return True
@@ -404,7 +430,7 @@ class PartitionCheck:
         yield self._error(
             Kind.ORDER,
             name,
-            f"a batch has base offset {header.base_offset} where the log is at {should_be}",
+            f"a batch has base offset {header.base_offset} where offset {should_be} is expected",
             position=batch.position,
             offset=header.base_offset,
             size=header.size,
@@ -416,12 +442,12 @@ class PartitionCheck:
 
     def _check_records(self, name: str, base: Offset, batch: BatchView) -> Iterator[Finding]:
         try:
-            decode(batch)
+            self._validator.check_stored(batch)
         except InvalidInput as error:
             yield self._error(
                 Kind.RECORDS,
                 name,
-                f"the CRC is right, but {error}",
+                f"the CRC is correct, but {error}",
                 position=batch.position,
                 offset=batch.header.base_offset,
                 size=batch.header.size,
@@ -436,7 +462,7 @@ class PartitionCheck:
         if following is None and end == size and part.position >= self._vouched(base)[0]:
             what = f"torn tail of {part.size} bytes: {part.reason}"
             if self._in_use:
-                what = f"{part.size} bytes are being written, or torn, behind the checkpoint; the directory is in use"
+                what = f"{part.size} bytes after the checkpoint are being written or torn; the directory is in use"
                 return self._note(Kind.TORN_TAIL, name, what, **details)
             return self._error(Kind.TORN_TAIL, name, f"{what}; opening the log cuts it off", **details)
         goes_on = part.next_offset if part.next_offset is not None else following
@@ -462,47 +488,74 @@ class PartitionCheck:
 
     # Indexes and other files
 
-    def _index(self, base: Offset, suffix: str, entry_size: int, vouched: int) -> Generator[Finding, None, bytes]:
-        """The index file's content, after checking its size."""
+    def _index(
+        self, base: Offset, suffix: str, entry_size: int, vouched: int
+    ) -> Generator[Finding, None, bytes | None]:
+        """The index file's content, after checking its size. None if it cannot be read."""
         name = segment_name(base, suffix)
         if name not in self.listing.indexes:
             if vouched:
-                yield self._error(Kind.INDEX, name, "missing; opening or repairing makes it anew", segment=base)
+                yield self._error(Kind.INDEX, name, "missing; opening or repairing the log rebuilds it", segment=base)
             return b""
-        file = self._files.open(self.listing.path(name), writable=False)
-        content = file.pread(file.size(), 0)
+        try:
+            file = self._files.open(self.listing.path(name), writable=False)
+            content = file.pread(file.size(), 0)
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            yield self._unreadable(name, error, segment=base)
+            return None
         if len(content) < vouched < _EVERYTHING:
             what = f"has {len(content)} bytes, but the checkpoint vouches for {vouched}"
             yield self._error(Kind.INDEX, name, what, position=len(content), segment=base)
         extra = len(content) % entry_size
         if extra:
             severity = Severity.ERROR if len(content) <= vouched else Severity.NOTE
-            what = f"{extra} bytes behind the last whole entry"
+            what = f"{extra} bytes after the last whole entry"
             yield self._finding(severity, Kind.INDEX, name, what, position=len(content) - extra, segment=base)
         return content
 
     def _wrong_entries(self, base: Offset, suffix: str, entries: Iterator[WrongEntry]) -> Iterator[Finding]:
-        """Behind what the checkpoint vouches for, opening the log does not look at the entries: those are notes."""
+        """Wrong entries after those that the checkpoint vouches for are only notes: opening the log does not use
+        them. If very many entries of a file are wrong, not each of them is reported."""
         _, index_bytes, time_bytes = self._vouched(base)
         vouched, size = (index_bytes, OFFSET_ENTRY_SIZE) if suffix == INDEX else (time_bytes, TIME_ENTRY_SIZE)
         for entry in entries:
             position = entry.number * size
             severity = Severity.ERROR if position < vouched else Severity.NOTE
             name = segment_name(base, suffix)
-            yield self._finding(
+            told = self._told.get(name, 0)
+            self._told[name] = told + 1
+            finding = self._finding(
                 severity, Kind.INDEX, name, entry.what, position=position, offset=entry.offset, segment=base
             )
+            if told < _MOST_TOLD:
+                yield finding
+            elif name not in self._hidden or finding.is_error:
+                self._hidden[name] = finding
+
+    def _hidden_entries(self) -> Iterator[Finding]:
+        """At the end of a segment: how many wrong entries there are in addition to the reported ones."""
+        for name, finding in self._hidden.items():
+            yield finding._replace(what=f"{finding.what}; {self._told[name] - _MOST_TOLD} more entries are wrong")
+        self._told, self._hidden = {}, {}
 
     def _check_aborted(
         self, base: Offset, expected: list[AbortedTransaction], markers: dict[Offset, ProducerId]
     ) -> Iterator[Finding]:
-        """Only what the checkpoint vouches for: opening the log makes the rest anew."""
+        """Checks only what the checkpoint vouches for: opening the log rebuilds the rest."""
         at, name, state = self.checkpoint, segment_name(base, ABORTED_INDEX), self._compaction
         if at is None or base > at.segment or (state.swap is not None and base in state.swap.replaced):
             return
-        found = list(self._wrong_aborted(at, base, name, expected, markers))
+        try:
+            found = list(self._wrong_aborted(at, base, name, expected, markers))
+        except FileNotFoundError:
+            raise
+        except OSError as error:
+            yield self._unreadable(name, error, segment=base)
+            return
         if found and self._in_use and read_state(self._files, self._directory) != state:
-            return  # compaction has exchanged it since
+            return  # compaction has replaced the segment meanwhile
         yield from found
 
     def _wrong_aborted(
@@ -521,12 +574,13 @@ class PartitionCheck:
             content = file.pread(file.size() if base < at.segment else count * ABORTED_ENTRY_SIZE, 0)
         stored = decode_aborted(content)
         if len(stored) != count:
-            what = f"has {len(stored)} of {count} aborted transactions; opening or repairing makes it anew"
+            what = f"has {len(stored)} of {count} aborted transactions; opening or repairing the log rebuilds it"
             yield self._error(Kind.INDEX, name, what, position=len(content), segment=base)
             return
         if self._transactions is None:
             return
-        # Of what began before this, compaction or retention may have taken the beginning, or all but the marker.
+        # Of transactions that began before this offset, compaction or retention may have removed the first records,
+        # or everything but the marker.
         whole_from = max(
             min(self.listing.segments), _EVERYTHING if self._compacted else self._compaction.compacted_to
         )
@@ -552,22 +606,22 @@ class PartitionCheck:
     def _leftovers(self) -> Iterator[Finding]:
         listing = self.listing
         for name in listing.orphans:
-            yield self._note(Kind.LEFTOVER, name, "an index without its log; opening removes it")
+            yield self._note(Kind.LEFTOVER, name, "an index without its log; opening the log removes it")
         if self.checkpoint is not None:
             for base, end in pairwise(listing.segments):
                 if end <= self.checkpoint.start_offset:
-                    what = f"ends before the log's start offset {self.checkpoint.start_offset}; opening removes it"
+                    what = f"ends before the log's start {self.checkpoint.start_offset}; opening the log removes it"
                     yield self._note(Kind.LEFTOVER, log_name(base), what, segment=base)
         for name in listing.others:
             if name == STATE:
                 continue
             if name.endswith(TEMPORARY) or (is_cleaned(name) and self._compaction.swap is None):
-                yield self._note(Kind.LEFTOVER, name, "an unfinished file; opening removes it")
+                yield self._note(Kind.LEFTOVER, name, "an unfinished file; opening the log removes it")
             elif is_cleaned(name):
-                yield self._note(Kind.COMPACTION, name, "a compacted segment; opening puts it into its place")
+                yield self._note(Kind.COMPACTION, name, "a compacted segment; opening the log moves it into place")
             elif name.endswith((UNREACHABLE, CUT)):
                 yield self._note(
-                    Kind.SET_ASIDE, name, "data that was taken out of the log; remove it when not needed"
+                    Kind.SET_ASIDE, name, "data that was removed from the log; delete the file if you do not need it"
                 )
             else:
                 yield self._note(Kind.UNKNOWN_FILE, name, "not a file of the log")
@@ -578,6 +632,10 @@ class PartitionCheck:
     def _note(self, kind: Kind, name: str, what: str, **details: int | None) -> Finding:
         return self._finding(Severity.NOTE, kind, name, what, **details)
 
+    def _unreadable(self, name: str, error: Exception, *, segment: Offset | None = None) -> Finding:
+        reason = str(storage_error(error, "read it")) if isinstance(error, OSError) else str(error)
+        return self._error(Kind.UNREADABLE, name, reason, segment=segment)
+
     def _wrong_checkpoint(self, what: str, offset: Offset | None) -> Finding:
         return self._error(Kind.CHECKPOINT, CHECKPOINT, what, position=0, offset=offset)
 
@@ -586,7 +644,7 @@ class PartitionCheck:
 
 
 def _offset_of(part: SegmentPart | None, following: Offset | None) -> Offset | None:
-    """Where the log goes on with what stands behind a batch, as far as that can be told."""
+    """The offset at which the log continues after a batch, if known."""
     if part is None:
         return following
     return part.header.base_offset if isinstance(part, BatchView) else part.next_offset

@@ -1,0 +1,25 @@
+"""Which engine stores the logs. This is the only module outside an engine that names one."""
+
+from tidelog.model import PartitionIdentity
+from tidelog.settings import StorageSettings
+from tidelog.storage.direct import DirectLog, KeptLog
+from tidelog.storage.local.direct import local_log, local_logs
+from tidelog.storage.log import LogStore
+
+
+def open_log_store(data_dir: str, settings: StorageSettings) -> LogStore:
+    """Must be called inside a running event loop. Raises a StorageError, for example if another process uses the
+    directory."""
+    from tidelog.storage.local.store import LocalStore  # tasks that only read need not load its imports
+
+    return LocalStore(data_dir, settings)
+
+
+def direct_log(place: str, partition: PartitionIdentity) -> DirectLog:
+    """The log of a partition in a place whose name a broker gave (`LogStore.place`)."""
+    return local_log(place, partition)
+
+
+def kept_logs(place: str) -> list[KeptLog]:
+    """All logs that are stored in a place. Raises a StorageError if there are none."""
+    return local_logs(place)
