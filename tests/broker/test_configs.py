@@ -33,6 +33,7 @@ from tidelog.broker.configs import (
     Replace,
     edited,
 )
+from tidelog.broker.writes import Writes
 from tidelog.errors import InvalidInput, InvalidSettings, TidelogError
 from tidelog.metadata.rows import ConfigRow
 from tidelog.metadata.sqlite import SqliteStore
@@ -106,6 +107,7 @@ def test_kafkas_topic_configs_are_there_with_kafkas_defaults() -> None:
         "tidelog.flush": "acks",
         "tidelog.retention.wait.for.group": "",
         "tidelog.table": "false",
+        "tidelog.validate": "auto",
         "unclean.leader.election.enable": "false",
     }
 
@@ -161,6 +163,7 @@ def test_a_good_value_is_taken_in_its_canonical_form(name: str, text: str, canon
         ("leader.replication.throttled.replicas", "0-1", "something that matches"),
         ("remote.storage.enable", "true", "false"),
         ("tidelog.flush", "never", "acks or always or interval or os"),
+        ("tidelog.validate", "none", "auto or header or full"),
     ],
 )
 def test_a_bad_value_is_refused_with_what_it_should_be(name: str, text: str, wanted: str) -> None:
@@ -371,7 +374,7 @@ def text_for(definition: Definition) -> st.SearchStrategy[str]:
 
 
 @given(st.fixed_dictionaries({}, optional={name: text_for(definition) for name, definition in TOPIC_CONFIGS.items()}))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_whatever_is_taken_gives_settings_a_log_can_work_with(configs: dict[str, str]) -> None:
     taken = {}
     for name, text in configs.items():
@@ -437,8 +440,44 @@ def test_a_broker_shows_its_configs_and_which_are_read_only() -> None:
     assert [(each.name, each.value, each.source) for each in broker.describe(ALL_BROKERS)] == [
         ("log.segment.bytes", "2048", ConfigSource.ALL_BROKERS)
     ]
-    with pytest.raises(InvalidInput, match="no broker '6' here: say 5"):
+    with pytest.raises(InvalidInput, match="no broker '6' here: use 5"):
         broker.describe("6")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "why"),
+    [
+        ("authorizer.class.name", "Strict", "authorizer.class.name cannot be set. Not supported here"),
+        ("ssl.keystore.location", "/keys", "ssl.keystore.location cannot be set. Not supported here"),
+        ("ssl.client.auth", "required", "only the default is accepted"),
+        ("listeners", "PLAINTEXT://:9092", "listeners cannot be set as a config: use the setting listeners"),
+        ("log.dirs", "/data", "use the setting data-dir"),
+        ("node.id", "7", "use the setting node-id"),
+        ("num.io.threads", "none", "'none' is not a whole number"),
+        ("num.io.threads", "0", "'0' is not at least 1"),
+    ],
+)
+def test_what_would_promise_something_that_is_not_there_keeps_a_broker_from_starting(
+    name: str, value: str, why: str
+) -> None:
+    with pytest.raises(InvalidSettings, match=why):
+        BrokerConfig({name: value})
+
+
+def test_kafkas_defaults_can_be_spelled_out() -> None:
+    """As in configuration files that people bring along."""
+    taken = {"authorizer.class.name": "", "ssl.client.auth": "none", "num.io.threads": "8", "broker.rack": "r"}
+    shown = {each.name: each.value for each in BrokerConfig(taken).describe("0", list(taken))}
+    assert shown == taken
+
+
+def test_what_the_node_learns_when_it_starts_is_shown_and_outlives_a_change() -> None:
+    broker = BrokerConfig()
+    broker.show({"listeners": "PLAINTEXT://127.0.0.1:9092,PLAINTEXT_2://[::1]:9093"})
+    broker.load([ConfigRow("broker", "", "log.segment.bytes", "2048")])
+    shown = entry(broker.describe("0"), "listeners")
+    assert shown.value == "PLAINTEXT://127.0.0.1:9092,PLAINTEXT_2://[::1]:9093"
+    assert (shown.source, shown.read_only) == (ConfigSource.STATIC_BROKER, True)
 
 
 def test_a_secret_is_never_told() -> None:
@@ -465,6 +504,7 @@ def edit_topic(current: Mapping[str, str], edit: Edit) -> dict[str, str]:
         ({"retention.ms": "1"}, Alter([Alteration("retention.ms", SET, "2")]), {"retention.ms": "2"}),
         ({"retention.ms": "1"}, Alter([Alteration("retention.ms", DELETE)]), {}),
         ({}, Alter([Alteration("retention.ms", DELETE, "ignored")]), {}),
+        ({"retention.ms": "1"}, Alter([Alteration("no.such.config", DELETE)]), {"retention.ms": "1"}),
         ({}, Alter([Alteration("cleanup.policy", APPEND, "compact")]), {"cleanup.policy": "delete,compact"}),
         ({}, Alter([Alteration("cleanup.policy", APPEND, "delete")]), {"cleanup.policy": "delete"}),
         (
@@ -501,7 +541,7 @@ def test_an_edit_leaves(before: dict[str, str], edit: Edit, expected: dict[str, 
         (Alter([Alteration("retention.ms", APPEND, "1")]), 40, "retention.ms is not a list"),
         (Alter([Alteration("retention.ms", SUBTRACT, "1")]), 40, "retention.ms is not a list"),
         (Alter([Alteration("retention.ms", 4, "1")]), 42, "unknown operation 4 on retention.ms"),
-        (Alter([Alteration("retention", DELETE)]), 40, "unknown topic config 'retention'"),
+        (Alter([Alteration("retention", SET, "1")]), 40, "unknown topic config 'retention'"),
         (Alter([Alteration("cleanup.policy", APPEND, "shred")]), 40, "not a list of compact or delete"),
         (
             Alter([Alteration("retention.ms", SET, "1"), Alteration("retention.ms", DELETE)]),
@@ -525,10 +565,10 @@ def test_broker_configs_are_altered_durably_and_listeners_are_told(tmp_path: Pat
         broker = brokers()
         told: list[int] = []
         broker.on_change.append(lambda: told.append(broker.topic_config({}).segment_ms))
-        await broker.alter(store, "0", Alter([Alteration("log.roll.ms", SET, "100")]))
-        await broker.alter(store, ALL_BROKERS, Replace([("log.roll.ms", "200"), ("message.max.bytes", "9")]))
-        await broker.alter(store, "0", Alter([Alteration("log.roll.ms", DELETE)]))
-        await broker.alter(store, "0", Replace([("log.roll.ms", "300")]), validate_only=True)
+        await broker.alter(Writes(store), "0", Alter([Alteration("log.roll.ms", SET, "100")]))
+        await broker.alter(Writes(store), ALL_BROKERS, Replace([("log.roll.ms", "200"), ("message.max.bytes", "9")]))
+        await broker.alter(Writes(store), "0", Alter([Alteration("log.roll.ms", DELETE)]))
+        await broker.alter(Writes(store), "0", Replace([("log.roll.ms", "300")]), validate_only=True)
         assert told == [100, 100, 200]
         again = brokers()
         again.load(await store.load(ConfigRow))
@@ -544,7 +584,7 @@ def test_broker_configs_are_altered_durably_and_listeners_are_told(tmp_path: Pat
     [
         ("0", Replace([("num.partitions", "3")]), 42, "num.partitions is read-only"),
         ("", Alter([Alteration("log.retention.hours", SET, "3")]), 42, "log.retention.hours is read-only"),
-        ("1", Replace([]), 42, "there is no broker '1' here: say 0"),
+        ("1", Replace([]), 42, "there is no broker '1' here: use 0"),
         ("0", Replace([("retention.ms", "3")]), 40, "did you mean log.retention.ms?"),
         ("0", Replace([("log.segment.bytes", "3")]), 40, "not at least 1024"),
         (
@@ -561,7 +601,7 @@ def test_a_broker_refuses(resource: str, edit: Edit, code: int, why: str, tmp_pa
         broker = brokers()
         before = broker.describe("0")
         with pytest.raises(TidelogError) as refused:
-            await broker.alter(store, resource, edit)
+            await broker.alter(Writes(store), resource, edit)
         assert refused.value.kafka_code == code
         assert why in str(refused.value)
         assert broker.describe("0") == before

@@ -22,11 +22,11 @@ from tidelog.broker.topics import (
     UnknownTopicId,
     new_topic_id,
 )
+from tidelog.broker.writes import Writes
 from tidelog.errors import StorageFull, TidelogError
-from tidelog.metadata.rows import ConfigRow, TopicRow
+from tidelog.metadata.rows import ConfigRow, DeletedTopicRow, TopicRow
 from tidelog.metadata.sqlite import SqliteStore
-from tidelog.metadata.store import Change, R
-from tidelog.model import TopicPartition
+from tidelog.metadata.store import EVERYTHING, Change, Fence, News, R, Scope
 from tidelog.promise import Promise
 
 NOW_MS = 1_700_000_000_000
@@ -43,10 +43,19 @@ class Store:
         self.failing = 0
         self._tasks: list[asyncio.Task[None]] = []
 
-    def load(self, table: type[R]) -> Promise[list[R]]:
-        return self.real.load(table)
+    def load(self, table: type[R], scope: Scope = EVERYTHING) -> Promise[list[R]]:
+        return self.real.load(table, scope)
 
-    def write(self, changes: Sequence[Change]) -> Promise[None]:
+    def acquire(self, scope: str) -> Promise[Fence]:
+        return self.real.acquire(scope)
+
+    def reserve(self, name: str, count: int) -> Promise[int]:
+        return self.real.reserve(name, count)
+
+    def changes_since(self, version: int) -> Promise[News]:
+        return self.real.changes_since(version)
+
+    def write(self, changes: Sequence[Change], _fence: Fence | None = None) -> Promise[None]:
         promise: Promise[None] = Promise()
         self._tasks.append(asyncio.ensure_future(self._write(changes, promise)))
         return promise
@@ -159,16 +168,16 @@ def test_the_broker_says_how_many_partitions_when_nobody_does(path: str) -> None
 @pytest.mark.parametrize(
     ("new", "code", "why"),
     [
-        (NewTopic(""), 17, "cannot be called ''"),
-        (NewTopic(".."), 17, "cannot be called '..'"),
+        (NewTopic(""), 17, "'' is not a valid topic name"),
+        (NewTopic(".."), 17, "'..' is not a valid topic name"),
         (NewTopic("x" * 250), 17, "at most 249 characters, not 250"),
-        (NewTopic("a/b"), 17, "'a/b' is not a topic name"),
-        (NewTopic("täg"), 17, "is not a topic name"),
-        (NewTopic("new\n"), 17, "is not a topic name"),
+        (NewTopic("a/b"), 17, "'a/b' is not a valid topic name"),
+        (NewTopic("täg"), 17, "is not a valid topic name"),
+        (NewTopic("new\n"), 17, "is not a valid topic name"),
         (NewTopic("taken"), 36, "topic 'taken' already exists"),
         (NewTopic("dot_ted"), 17, "'dot_ted' and the topic 'dot.ted' differ only"),
-        (NewTopic("new", 0), 37, "0 partitions are not possible"),
-        (NewTopic("new", -2), 37, "-2 partitions are not possible"),
+        (NewTopic("new", 0), 37, "cannot have 0 partitions"),
+        (NewTopic("new", -2), 37, "cannot have -2 partitions"),
         (NewTopic("new", 1, 3), 38, "replication factor 3 is not possible with one broker"),
         (NewTopic("new", 1, 0), 38, "replication factor 0"),
         (NewTopic("new", 1, -2), 38, "replication factor -2"),
@@ -183,7 +192,7 @@ def test_the_broker_says_how_many_partitions_when_nobody_does(path: str) -> None
         (NewTopic("new", configs=[("retention.mss", "1")]), 40, "did you mean retention.ms?"),
         (NewTopic("new", configs=[("retention.ms", None)]), 40, "no value given for retention.ms"),
         (NewTopic("new", configs=[("retention.ms", "1"), ("retention.ms", "1")]), 42, "more than once"),
-        (NewTopic("new", 101), 44, "103 partitions; the broker is set to hold 102 (tidelog.max.partitions)"),
+        (NewTopic("new", 101), 44, "103 partitions; the limit of the broker is 102 (tidelog.max.partitions)"),
     ],
 )
 def test_a_topic_is_refused_with_kafkas_code_and_a_reason(new: NewTopic, code: int, why: str, path: str) -> None:
@@ -320,7 +329,7 @@ def test_topics_and_partitions_have_a_limit_that_counts_what_is_under_way(path: 
             *(world.create(f"t{number}", 2) for number in range(6)), return_exceptions=True
         )
         assert [type(outcome) for outcome in outcomes] == [Topic] * 3 + [PolicyViolation] * 3
-        assert "4 topics; the broker is set to hold 3 (tidelog.max.topics)" in str(outcomes[3])
+        assert "4 topics; the limit of the broker is 3 (tidelog.max.topics)" in str(outcomes[3])
         with pytest.raises(PolicyViolation, match="partitions"):
             await world.topics.add_partitions("t0", 5)
         await world.topics.delete("t1")
@@ -438,11 +447,12 @@ def test_a_topic_that_cannot_be_deleted_durably_stays(path: str) -> None:
     run(path, play)
 
 
-def test_partitions_on_the_disk_that_belong_to_no_topic_are_found(path: str) -> None:
+def test_a_deleted_topic_is_remembered_until_its_logs_are_gone(path: str) -> None:
     async def play(world: World) -> None:
-        await world.create("a", 2)
-        on_disk = [TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("a", 2), TopicPartition("gone", 0)]
-        assert world.topics.unknown(on_disk) == on_disk[2:]
+        topic = await world.create("a", 2)
+        assert await world.store.load(DeletedTopicRow) == []
+        await world.topics.delete("a")
+        assert await world.store.load(DeletedTopicRow) == [DeletedTopicRow(topic.topic_id, "a")]
 
     run(path, play)
 
@@ -469,9 +479,9 @@ def test_partitions_are_added_durably(path: str) -> None:
     ("name", "partitions", "assignments", "code", "why"),
     [
         ("b", 3, None, 3, "no topic 'b'"),
-        ("a", 2, None, 37, "has 2 partitions; 2 would not be more"),
-        ("a", 1, None, 37, "has 2 partitions; 1 would not be more"),
-        ("a", -1, None, 37, "would not be more"),
+        ("a", 2, None, 37, "has 2 partitions; the new number, 2, must be higher"),
+        ("a", 1, None, 37, "has 2 partitions; the new number, 1, must be higher"),
+        ("a", -1, None, 37, "must be higher"),
         ("a", 4, [[0]], 39, "1 assignments for 2 new partitions"),
         ("a", 3, [[9]], 39, "there is only broker 0"),
     ],
@@ -529,7 +539,7 @@ def test_changes_of_one_topic_at_once_all_take_effect(path: str) -> None:
             world.topics.alter_configs("a", Alter([Alteration("retention.ms", Operation.SET, "6")])),
             world.topics.add_partitions("a", 3),
             world.topics.alter_configs("a", Alter([Alteration("segment.ms", Operation.SET, "7")])),
-            world.broker.alter(world.store, "0", Replace([("message.max.bytes", "8")])),
+            world.broker.alter(Writes(world.store), "0", Replace([("message.max.bytes", "8")])),
         )
         topic = world.topics.get("a")
         assert (topic.partitions, topic.configs) == (3, {"retention.ms": "6", "segment.ms": "7"})
@@ -543,7 +553,7 @@ def test_a_change_of_the_brokers_defaults_reaches_the_topics_that_it_concerns(pa
     async def play(world: World) -> None:
         await world.create("a")
         await world.create("b", configs=[("retention.ms", "5")])
-        await world.broker.alter(world.store, "0", Replace([("log.retention.ms", "9")]))
+        await world.broker.alter(Writes(world.store), "0", Replace([("log.retention.ms", "9")]))
         assert world.heard.events[2:] == [("changed", "a", 1, 9)]
         assert world.topics.get("a").config.retention_ms == 9
 
@@ -560,7 +570,7 @@ def test_a_default_that_contradicts_a_topic_leaves_it_as_it_was(path: str) -> No
     async def play(world: World) -> None:
         topic = await world.create("a", configs=[("min.compaction.lag.ms", "100")])
         with structlog.testing.capture_logs() as logs:
-            await world.broker.alter(world.store, "0", Replace([("log.cleaner.max.compaction.lag.ms", "50")]))
+            await world.broker.alter(Writes(world.store), "0", Replace([("log.cleaner.max.compaction.lag.ms", "50")]))
         assert len(logs) == 1
         assert world.topics.get("a") == topic
 
@@ -595,21 +605,34 @@ def test_a_listener_that_fails_keeps_neither_the_change_nor_the_others_back(path
 # Preparing
 
 
-def test_partitions_are_prepared_when_the_topic_is_durable_and_before_anybody_sees_it(path: str) -> None:
-    prepared: list[tuple[str, int]] = []
+class Prepared:
+    """Remembers what it has prepared and discarded; `work` is what it does to prepare a topic."""
 
+    def __init__(self, work: Callable[[Topic], Awaitable[None]]) -> None:
+        self.events: list[tuple[str, str, int]] = []
+        self._work = work
+
+    async def prepare(self, topic: Topic) -> None:
+        await self._work(topic)
+        self.events.append(("prepared", topic.name, topic.partitions))
+
+    def discard(self, topic: Topic) -> None:
+        self.events.append(("discarded", topic.name, topic.partitions))
+
+
+def test_partitions_are_prepared_before_the_topic_is_written_and_anybody_sees_it(path: str) -> None:
     async def play(world: World) -> None:
-        async def prepare(topic: Topic) -> None:
+        async def look(topic: Topic) -> None:
             known = world.topics.find(topic.name)
             assert known is None or known.partitions < topic.partitions
-            rows = [(row.name, row.partitions) for row in await world.store.load(TopicRow)]
-            assert rows == [(topic.name, topic.partitions)]
-            prepared.append((topic.name, topic.partitions))
+            assert (topic.name, topic.partitions) not in [
+                (row.name, row.partitions) for row in await world.store.load(TopicRow)
+            ]
 
-        world.topics.prepare = prepare
+        prepared = world.topics.preparation = Prepared(look)
         await world.create("a", 2)
         await world.topics.add_partitions("a", 5)
-        assert prepared == [("a", 2), ("a", 5)]
+        assert prepared.events == [("prepared", "a", 2), ("prepared", "a", 5)]
         assert world.topics.get("a").partitions == 5
 
     run(path, play)
@@ -617,26 +640,53 @@ def test_partitions_are_prepared_when_the_topic_is_durable_and_before_anybody_se
 
 def test_a_topic_works_with_the_defaults_that_were_set_while_it_was_prepared(path: str) -> None:
     async def play(world: World) -> None:
-        async def prepare(_topic: Topic) -> None:
+        async def alter(_topic: Topic) -> None:
             edit = Alter([Alteration("log.retention.ms", Operation.SET, "77")])
-            await world.broker.alter(world.store, "0", edit)
+            await world.broker.alter(Writes(world.store), "0", edit)
 
-        world.topics.prepare = prepare
+        world.topics.preparation = Prepared(alter)
         assert (await world.create("a")).config.retention_ms == 77
         assert world.topics.get("a").config.retention_ms == 77
 
     run(path, play)
 
 
-def test_a_topic_is_created_also_when_its_partitions_cannot_be_prepared(path: str) -> None:
+def test_a_topic_whose_partitions_cannot_be_prepared_is_neither_created_nor_grown(path: str) -> None:
     async def play(world: World) -> None:
-        async def prepare(_topic: Topic) -> None:
+        await world.create("there", 2)
+
+        async def fail(_topic: Topic) -> None:
             raise StorageFull("the disk is full")
 
-        world.topics.prepare = prepare
-        with structlog.testing.capture_logs() as logs:
+        world.topics.preparation = Prepared(fail)
+        with pytest.raises(StorageFull):
             await world.create("a")
-        assert [entry["log_level"] for entry in logs] == ["error"]
-        assert world.heard.events == [("created", "a", 1)]
+        with pytest.raises(StorageFull):
+            await world.topics.add_partitions("there", 3)
+        assert world.heard.events == [("created", "there", 2)]
+        assert world.topics.find("a") is None
+        assert [(row.name, row.partitions) for row in await world.store.load(TopicRow)] == [("there", 2)]
+        world.topics.preparation = Prepared(no_work)
+        await world.create("a")
+        assert (await world.topics.add_partitions("there", 3)).partitions == 3
+
+    run(path, play)
+
+
+async def no_work(_topic: Topic) -> None:
+    pass
+
+
+def test_what_was_prepared_is_discarded_if_the_topic_cannot_be_written(path: str) -> None:
+    async def play(world: World) -> None:
+        await world.create("there", 2)
+        prepared = world.topics.preparation = Prepared(no_work)
+        world.store.failing = 2
+        with pytest.raises(StorageFull):
+            await world.create("a")
+        with pytest.raises(StorageFull):
+            await world.topics.add_partitions("there", 3)
+        both = [("prepared", "a", 1), ("discarded", "a", 1), ("prepared", "there", 3), ("discarded", "there", 3)]
+        assert prepared.events == both
 
     run(path, play)

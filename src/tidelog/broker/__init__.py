@@ -1,1 +1,1 @@
-"""The broker: topics, partitions, waits, coordination. It knows nothing of the wire: gateways translate."""
+"""The broker: topics, partitions, long polls, coordination. It is independent of protocols: gateways translate."""

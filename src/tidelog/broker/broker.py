@@ -1,51 +1,96 @@
-"""One broker: its topics, the partitions it serves, groups, transactions and producer ids. What gateways talk to.
+"""`Broker`: the topics, partitions, groups, transactions and producer ids of one broker. Gateways talk to it.
 
-Topics are rows first: a topic exists when its row is durable. Its logs are opened after that, and removed after the
-row is. So after a crash in between they are made, or are leftovers that the next topic of that name does away with.
-Thousands of logs take a while: they are opened in short steps before the topic is known to anybody.
+A topic exists when its row is durable. Its logs are created and opened before that, so that a client that sees the
+topic can use it, and are removed after the row is removed. Logs that a crash leaves in between belong to an id that
+no topic has (`topic_logs.py`). Opening thousands of logs takes a while, so it is done in short steps. The log store
+may return a promise of a log; its partition is not available until the promise is kept.
 """
 
 import asyncio
+import math
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
 
 import structlog
 
+from tidelog.broker.admission import Admission
 from tidelog.broker.configs import BrokerConfig
 from tidelog.broker.groups import Groups
-from tidelog.broker.partition import FetchWait, Partition
+from tidelog.broker.ownership import NotLeader, Ownership
+from tidelog.broker.partition import DataWait, Partition
 from tidelog.broker.producer_ids import ProducerIds
 from tidelog.broker.shell import now_ms
 from tidelog.broker.tables import Tables
+from tidelog.broker.topic_logs import TopicLogs, identity
 from tidelog.broker.topics import Topic, Topics, UnknownTopic
 from tidelog.broker.transactions import Transactions
-from tidelog.errors import TidelogError
+from tidelog.errors import StorageError, TidelogError, fresh
 from tidelog.metadata.store import MetadataStore
-from tidelog.model import Offset, ProducerId, TopicPartition
+from tidelog.model import Offset, PartitionIdentity, ProducerId, TopicPartition
+from tidelog.promise import Promise
 from tidelog.records.crc import crc32c
-from tidelog.storage.local.store import LocalStore
+from tidelog.records.validation import Validator
+from tidelog.storage.log import LogStore
 
-_OPENED_AT_ONCE = 50  # partitions, in some 10 ms
+_OPENED_AT_ONCE = 50  # partitions, in about 10 ms
+_FIRST_RETRY_S, _LAST_RETRY_S = 1.0, 30.0  # pause between two attempts to open a partition
+_RETRY_PAUSE = 4  # times the duration of the last attempt, so that attempts take at most a fifth of the time
 
 log = structlog.get_logger("tidelog.broker")
 
 
 def _spread(name: TopicPartition) -> float:
-    """A partition's share of segment.jitter.ms, the same every time."""
+    """A partition's share of segment.jitter.ms; always the same for a partition."""
     return crc32c(str(name).encode()) / 2**32
 
 
+class Unopened:
+    """A partition whose log could not be opened, or that another broker leads: the reason, and the time of the next
+    attempt."""
+
+    __slots__ = ("_error", "_pause_s", "retry_at")
+
+    def __init__(self, error: TidelogError, now: float) -> None:
+        self._pause_s = _FIRST_RETRY_S
+        self._note(error, now)
+
+    def failed_again(self, error: TidelogError, now: float) -> None:
+        self._pause_s = min(2 * self._pause_s, _LAST_RETRY_S)
+        self._note(error, now)
+
+    def is_being_opened(self) -> None:
+        """An attempt is in progress: start no other one until it has failed."""
+        self.retry_at = math.inf
+
+    def error(self) -> TidelogError:
+        """The error to raise, a new copy each time."""
+        return fresh(self._error)
+
+    def _note(self, error: TidelogError, now: float) -> None:
+        self._error = fresh(error)
+        if isinstance(error, NotLeader):
+            self.retry_at = now  # looking up the leader costs nothing
+        else:
+            self.retry_at = now + self._pause_s if error.retriable else math.inf
+
+
 class Broker:
-    """Listens to its own topics: their logs come, change and go with them."""
+    """Listens to its own topics: creates, configures and removes their logs."""
 
     def __init__(
         self,
         *,
         cluster_id: str,
         topics: Topics,
-        logs: LocalStore,
+        logs: LogStore,
         groups: Groups,
         transactions: Transactions,
         producer_ids: ProducerIds,
         metadata: MetadataStore,
+        tables_directory: str,
+        ownership: Ownership,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.cluster_id = cluster_id
         self.topics = topics
@@ -53,47 +98,62 @@ class Broker:
         self.groups = groups
         self.transactions = transactions
         self.producer_ids = producer_ids
-        self.metadata = metadata
-        self.fetches: set[FetchWait] = set()  # those that wait for data
+        self.writes = topics.writes
+        self.ownership = ownership
+        self.admission = Admission()
+        self.waits: set[DataWait] = set()  # long polls to wake when the broker stops
         self.is_stopping = False
-        self._partitions: dict[str, list[Partition | TidelogError]] = {}
-        self._coming: dict[str, list[Partition | TidelogError]] = {}  # of topics that are being created or grow
-        self.tables = Tables(self, logs.directory)
-        topics.prepare = self._prepare
+        self._partitions: dict[str, list[Partition | Unopened]] = {}
+        self._coming: dict[str, list[Partition | Unopened]] = {}  # new partitions of topics being created or growing
+        self._clock = clock
+        self._retry_at = 0.0
+        self._topic_logs = TopicLogs(logs, metadata)
+        self._validator = Validator()
+        self.tables = Tables(self, tables_directory)
+        topics.preparation = self
         topics.listen(self)
         topics.listen(self.tables)
-
-    @property
-    def node_id(self) -> int:
-        return self.topics.broker_config.node_id
 
     @property
     def config(self) -> BrokerConfig:
         return self.topics.broker_config
 
     def stop_waiting(self) -> None:
-        """Before the end: whoever waits for data or for others is answered with what there is, and from now on nobody
-        waits. Clients ask again, and find the broker that comes next."""
+        """Call this before stopping. Requests that wait for data or for group members are answered with what there
+        is, and from now on no request waits. Clients retry, and find the broker after its restart."""
         self.is_stopping = True
-        for fetch in self.fetches:
-            fetch.wake()
+        for wait in tuple(self.waits):
+            wait.wake()
         self.groups.stop_waiting()
         self.tables.stop_waiting()
 
-    def open_topics(self) -> None:
-        """Open the logs of every topic there is. A partition that cannot be opened answers with its error."""
-        self.logs.make_now(
-            (TopicPartition(topic.name, index) for topic in self.topics for index in range(topic.partitions)),
-            now_ms(),
-        )
-        for topic in self.topics:
-            self._open(topic)
+    async def open_topics(self) -> None:
+        """Open the logs of all topics. Requests for a partition that cannot be opened fail with the reason, and
+        trigger another attempt."""
+        await self._topic_logs.adopt(self.topics)
+        try:  # all exist, except after a crash or a lost directory; created one by one, each takes four syncs
+            await self.logs.create([one for topic in self.topics for one in self._new_partitions(topic)], now_ms())
+        except StorageError as error:
+            log.warning("missing partitions could not be created together; trying one by one", reason=str(error))
+        opening = [
+            (topic, [self._open_or_say_why(topic, index) for index in range(topic.partitions)])
+            for topic in self.topics
+        ]
+        for topic, partitions in opening:
+            self._partitions[topic.name] = [
+                await self._opened(topic, index, partition) if isinstance(partition, Promise) else partition
+                for index, partition in enumerate(partitions)
+            ]
         self.tables.open_topics(self.topics)
-        for partition in self.topics.unknown(self.logs.partitions()):
-            log.warning("data without a topic is left alone", partition=str(partition))
+        await self._topic_logs.clear(self.topics)
+
+    async def close(self) -> None:
+        """Close this before the metadata store and the logs."""
+        await self.tables.close()
+        await self._topic_logs.close()
 
     def hanging_transactions(self) -> list[tuple[TopicPartition, ProducerId, Offset]]:
-        """Open in a partition, but unknown to the coordinator: nobody will end them but an operator."""
+        """Transactions that are open in a partition but unknown to the coordinator: only an operator can end them."""
         return [
             (partition.name, producer_id, first_offset)
             for partitions in self._partitions.values()
@@ -103,27 +163,39 @@ class Broker:
             if not self.transactions.coordinator.is_known_open(producer_id, partition.name)
         ]
 
-    async def _prepare(self, topic: Topic) -> None:
-        """Make and open the partitions that are new, without holding up others for long."""
-        first = len(self._partitions.get(topic.name, ()))
-        if first == 0 and self.logs.has_topic(topic.name):  # an earlier one, whose deletion a crash cut short
-            log.warning("removing what a deleted topic left", topic=topic.name)
-            self.logs.delete_topic(topic.name)
-        await self.logs.make(
-            [TopicPartition(topic.name, index) for index in range(first, topic.partitions)], now_ms()
-        )
-        coming: list[Partition | TidelogError] = []
-        for index in range(first, topic.partitions):
-            coming.append(self._opened(topic, index))
-            if index % _OPENED_AT_ONCE == 0:
-                await asyncio.sleep(0)
-        self._coming[topic.name] = coming
+    # Called by `topics`, as its preparation and its listener
+
+    async def prepare(self, topic: Topic) -> None:
+        """Create and open all new partitions of the topic, or none. Works in steps that do not block the event loop
+        for long."""
+        new = self._new_partitions(topic)
+        await self.logs.create(new, now_ms())
+        coming = self._coming[topic.name] = []
+        try:
+            opening = []
+            for done, partition in enumerate(new, 1):
+                opening.append(self._open_if_led(topic, partition.number))
+                if done % _OPENED_AT_ONCE == 0:
+                    await asyncio.sleep(0)
+            coming += [await one if isinstance(one, Promise) else one for one in opening]
+        except BaseException:
+            self.discard(topic)
+            raise
+
+    def discard(self, topic: Topic) -> None:
+        del self._coming[topic.name]
+        self.logs.release(self._new_partitions(topic))
+        if topic.name not in self._partitions:  # else the logs are empty, and are used when the topic grows later
+            self._topic_logs.remove(identity(topic))
+
+    def _new_partitions(self, topic: Topic) -> list[PartitionIdentity]:
+        return identity(topic).partitions(topic.partitions, len(self._partitions.get(topic.name, ())))
 
     def topic_created(self, topic: Topic) -> None:
-        self._open(topic)
+        self._add_prepared(topic)
 
     def topic_changed(self, before: Topic, after: Topic) -> None:
-        self._open(after)
+        self._add_prepared(after)
         if after.config != before.config:
             self._configure(after)
 
@@ -131,20 +203,20 @@ class Broker:
         for partition in self._partitions.pop(topic.name, ()):
             if isinstance(partition, Partition):
                 partition.retire()
-        try:
-            self.logs.delete_topic(topic.name)
-        except TidelogError as error:
-            log.error("could not delete", topic=topic.name, reason=str(error))
+        self.logs.release(identity(topic).partitions(topic.partitions))
+        self._topic_logs.remove(identity(topic))
 
-    def _open(self, topic: Topic) -> None:
-        """What is not open yet: all of a new topic, the added partitions of one that grew."""
+    def _add_prepared(self, topic: Topic) -> None:
+        """Serve the prepared partitions: all of a new topic, or those added to an existing one."""
         partitions = self._partitions.setdefault(topic.name, [])
-        coming = self._coming.pop(topic.name, [])
+        if len(partitions) == topic.partitions:
+            return  # only the config changed; new partitions may still be in preparation
+        coming = self._coming.pop(topic.name)
         partitions += coming
-        for index in range(len(partitions), topic.partitions):
-            partitions.append(self._opened(topic, index))
-        if any(partition.config != topic.config for partition in coming[:1] if isinstance(partition, Partition)):
-            self._configure(topic)  # it was another while they were prepared
+        assert len(partitions) == topic.partitions
+        prepared = next((partition for partition in coming if isinstance(partition, Partition)), None)
+        if prepared is not None and prepared.config != topic.config:
+            self._configure(topic)  # the config changed while they were prepared
 
     def _configure(self, topic: Topic) -> None:
         for partition in self._partitions[topic.name]:
@@ -152,30 +224,113 @@ class Broker:
                 partition.configure(topic)
                 partition.log.configure(topic.config.log_settings(_spread(partition.name)))
 
-    def _opened(self, topic: Topic, index: int) -> Partition | TidelogError:
+    # Opening
+
+    def _open(self, topic: Topic, index: int) -> Partition | Promise[Partition]:
+        leader_epoch = self.ownership.check_leader(topic.topic_id, index)
         name = TopicPartition(topic.name, index)
+        settings = topic.config.log_settings(_spread(name))
+        opened = self.logs.open(identity(topic).partition(index), settings, now_ms())
+        if isinstance(opened, Promise):
+            return opened.then(lambda log: Partition(name, log, topic, self._validator, leader_epoch))
+        return Partition(name, opened, topic, self._validator, leader_epoch)
+
+    def _open_if_led(self, topic: Topic, index: int) -> Partition | Promise[Partition] | Unopened:
         try:
-            opened = self.logs.open(name, topic.config.log_settings(_spread(name)), now_ms())
+            return self._open(topic, index)
+        except NotLeader as error:
+            return Unopened(error, self._clock())
+
+    def _open_or_say_why(self, topic: Topic, index: int) -> Partition | Promise[Partition] | Unopened:
+        try:
+            return self._open_if_led(topic, index)
         except TidelogError as error:
-            log.error("partition is not available", partition=str(name), reason=str(error))
-            return error
-        for line in opened.recovery.lines():
-            log.warning("recovered", partition=str(name), what=line)
-        return Partition(name, opened, topic)
+            return self._unavailable(topic, index, error)
+
+    async def _opened(self, topic: Topic, index: int, opening: Promise[Partition]) -> Partition | Unopened:
+        try:
+            return await opening
+        except TidelogError as error:
+            return self._unavailable(topic, index, error)
+
+    def _unavailable(self, topic: Topic, index: int, error: TidelogError) -> Unopened:
+        log.error("partition is not available", partition=f"{topic.name}-{index}", reason=str(error))
+        return Unopened(error, self._clock())
+
+    # Partitions
 
     def partition(self, topic: str, index: int) -> Partition:
-        """A partition to work with, or the reason why not."""
+        """The partition. Raises the reason if it is not available."""
         partitions = self._partitions.get(topic)
         if partitions is None or not 0 <= index < len(partitions):
-            raise UnknownTopic(f"there is no partition {index} of topic {topic!r}")
+            raise UnknownTopic(f"there is no partition {index} of topic {topic!r:.260}")
         partition = partitions[index]
         if isinstance(partition, Partition):
             return partition
-        raise partition
+        return self._opened_now(topic, index, partition)
+
+    def find(self, topic: str | None, index: int) -> Partition | None:
+        partitions = self._partitions.get(topic) if topic is not None else None
+        if topic is None or partitions is None or not 0 <= index < len(partitions):
+            return None
+        partition = partitions[index]
+        if isinstance(partition, Partition):
+            return partition
+        try:
+            return self._opened_now(topic, index, partition)
+        except TidelogError:
+            return None
+
+    def _opened_now(self, topic: str, index: int, unopened: Unopened) -> Partition:
+        """Try again to open a partition, because a request needs it: the cause may be gone, for example a lack of
+        file descriptors. Attempts are limited per partition by a pause, and over all partitions by the share of time
+        they take."""
+        began = self._clock()
+        if began < unopened.retry_at or began < self._retry_at:
+            raise unopened.error()
+        known = self.topics.get(topic)
+        try:
+            partition = self._open(known, index)
+        except TidelogError as error:
+            unopened.failed_again(error, began)
+            raise unopened.error() from None
+        finally:
+            now = self._clock()
+            self._retry_at = now + _RETRY_PAUSE * (now - began)
+        if isinstance(partition, Promise):
+            unopened.is_being_opened()
+            partition.when_done(partial(self._opened_late, known, index, unopened))
+            raise unopened.error()
+        self._add_opened(known, index, partition)
+        return partition
+
+    def _opened_late(
+        self, topic: Topic, index: int, unopened: Unopened, partition: Partition | None, error: Exception | None
+    ) -> None:
+        partitions = self._partitions.get(topic.name, [])
+        if index >= len(partitions) or partitions[index] is not unopened:
+            return  # the topic was deleted in the meantime
+        if partition is not None:
+            self._add_opened(topic, index, partition)
+        elif isinstance(error, TidelogError):
+            unopened.failed_again(error, self._clock())
+        else:
+            unopened.failed_again(StorageError(f"cannot open {topic.name}-{index}: {error!r}"), self._clock())
+
+    def _add_opened(self, opened: Topic, index: int, partition: Partition) -> None:
+        topic = self.topics.get(opened.name)
+        self._partitions[topic.name][index] = partition
+        if topic.config != opened.config:
+            self._configure(topic)
+        log.info("partition is available again", partition=str(partition.name))
+        self.tables.partition_opened(topic)
+
+    def partitions_of(self, topic: str) -> "Sequence[Partition | Unopened]":
+        return self._partitions.get(topic, [])
 
     def needed_from(self, partition: TopicPartition) -> Offset | None:
-        """From here on a group needs the records that retention waits for; None: retention waits for nobody. A group
-        that has not committed yet needs them all."""
+        """The committed offset of the group that retention waits for; 0 if it has not committed yet. None: retention
+        waits for no group."""
         topic = self.topics.find(partition.topic)
         group = topic.config.retention_wait_for_group if topic is not None else ""
         if not group:
@@ -185,13 +340,3 @@ class Broker:
     def topic_name(self, topic_id: bytes) -> str | None:
         topic = self.topics.find_id(topic_id)
         return None if topic is None else topic.name
-
-    def find(self, topic: str | None, index: int) -> Partition | None:
-        partitions = self._partitions.get(topic) if topic is not None else None
-        if partitions is None or not 0 <= index < len(partitions):
-            return None
-        partition = partitions[index]
-        return partition if isinstance(partition, Partition) else None
-
-    def partitions_of(self, topic: str) -> "list[Partition | TidelogError]":
-        return self._partitions.get(topic, [])

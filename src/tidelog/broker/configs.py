@@ -1,23 +1,28 @@
-"""Kafka's configs of topics and brokers: what there is, what is valid, who set a value, and what it amounts to. Those
-of groups are in `group_configs`, and are altered in the same way.
+"""Kafka's configs of topics and brokers: which exist, which values are valid, where a value comes from, and the value
+in force. The configs of groups are in `group_configs`, and are altered in the same way.
 
-The definitions are in `config_table`. A topic's value is the one set on the topic, else the first that the
-broker has among the config's synonyms, looked for in these layers: set for this broker, set for all brokers, from the
-settings, default. `TopicConfig` is the result, in the types that the rest of the broker works with.
+The definitions are in `config_table`. If Tidelog has its own setting for a config of Kafka, such as the addresses to
+listen on, the config can be read but not set (`OWN_SETTINGS`).
 
-How appends become durable is Tidelog's own `tidelog.flush`. Kafka's flush.ms and flush.messages still mean what they
-say: where one is set the policy is `interval`, unless `tidelog.flush` is set on the same level; what is set on
-a topic goes before what is set on the broker. Kafka's own default (2^63 - 1: never) sets nothing, so that a topic
-which spells out all of Kafka's defaults keeps the durability of `acks`.
+A topic config has the value set on the topic, or else the first value that is found among its synonyms on the broker,
+in these layers: set for this broker, set for all brokers, from the settings, default. `TopicConfig` has the resulting
+values, in the types that the rest of the broker works with.
 
-    InvalidInput (errors.py)   a request that makes no sense: a config twice, no value, read-only
-    └── InvalidConfig          a name or a value that Tidelog does not take
+Tidelog's own `tidelog.flush` decides when appends become durable. Kafka's flush.ms and flush.messages keep their
+meaning: setting one of them selects the policy `interval`, unless `tidelog.flush` is set on the same level. Configs
+of the topic take precedence over those of the broker. A value of 2^63 - 1, Kafka's own default (never), selects
+nothing, so that a topic that spells out all of Kafka's defaults keeps the durability of `acks`.
+
+    InvalidInput (errors.py)   an invalid request: a config given twice, no value, read-only
+    └── InvalidConfig          a name or a value that Tidelog does not accept
 """
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from enum import IntEnum
+from itertools import dropwhile
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import structlog
@@ -25,6 +30,7 @@ import structlog
 from tidelog.broker.config_table import (
     BROKER_CONFIGS,
     BROKER_DEFAULTS,
+    BROKER_SYNONYMS,
     NEVER,
     TOPIC_CONFIGS,
     ConfigType,
@@ -34,11 +40,13 @@ from tidelog.broker.config_table import (
     rendered,
     split,
 )
+from tidelog.broker.writes import Writes
 from tidelog.errors import InvalidInput, InvalidSettings
 from tidelog.metadata.rows import ConfigRow
-from tidelog.metadata.store import Change, Delete, MetadataStore, Put
+from tidelog.metadata.store import Change, Delete, Put
 from tidelog.model import TimestampType
 from tidelog.records.compression import Codec
+from tidelog.records.validation import Level
 from tidelog.settings import UNLIMITED, CleanerSettings, CompactionSettings, FlushPolicy, LogSettings
 from tidelog.storage.table import INSTALL, is_installed
 
@@ -49,7 +57,17 @@ BROKER = "broker"
 GROUP = "group"
 ALL_BROKERS = ""  # the resource that stands for every broker
 
-_OTHER_GROUPS = ("share.", "streams.")  # kinds of groups that Kafka has configs for
+# Configs that follow from one of Tidelog's own settings -> that setting
+OWN_SETTINGS = {
+    "advertised.listeners": "listeners",
+    "broker.id": "node-id",
+    "listener.security.protocol.map": "listeners",
+    "listeners": "listeners",
+    "log.dir": "data-dir",
+    "log.dirs": "data-dir",
+    "node.id": "node-id",
+}
+_OTHER_GROUPS = ("share.", "streams.")  # kinds of groups that Kafka has, and Tidelog does not
 _LONGEST_TIMER_MS = 2**31 - 1
 _MOST_CONFIGS_CACHED = 1024  # topics often have the same configs
 
@@ -57,7 +75,7 @@ log = structlog.get_logger("tidelog.broker")
 
 
 class ConfigSource(IntEnum):
-    """Who set a value, as DescribeConfigs numbers them."""
+    """Where a value comes from. The numbers are those of DescribeConfigs."""
 
     TOPIC = 1
     BROKER = 2
@@ -68,7 +86,7 @@ class ConfigSource(IntEnum):
 
 
 class Operation(IntEnum):
-    """As IncrementalAlterConfigs numbers them."""
+    """The numbers are those of IncrementalAlterConfigs."""
 
     SET = 0
     DELETE = 1
@@ -78,18 +96,18 @@ class Operation(IntEnum):
 
 class Alteration(NamedTuple):
     name: str
-    operation: int  # an `Operation`, if the client knows what it does
+    operation: int  # an `Operation`; from a client it may be any number
     value: str | None = None
 
 
 class Alter(NamedTuple):
-    """IncrementalAlterConfigs: what is not mentioned stays."""
+    """IncrementalAlterConfigs: configs that are not mentioned keep their values."""
 
     alterations: Sequence[Alteration]
 
 
 class Replace(NamedTuple):
-    """AlterConfigs: what is not mentioned goes back to its default."""
+    """AlterConfigs: configs that are not mentioned are reset to their defaults."""
 
     configs: Sequence[tuple[str, str | None]]
 
@@ -104,8 +122,8 @@ class ConfigSynonym(NamedTuple):
 
 
 class ConfigEntry(NamedTuple):
-    """A line of DescribeConfigs. The value of a sensitive config is never told. `synonyms` are all places where the
-    value could have come from, the one it did come from first."""
+    """A line of DescribeConfigs. The value of a sensitive config is never included. `synonyms` has all places that
+    set a value, in order of precedence: the first is in force."""
 
     name: str
     value: str | None
@@ -119,10 +137,10 @@ class ConfigEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """What the configs of a topic amount to. Configs without a meaning on a single node are not in it."""
+    """The configs of a topic that are in force. Configs without a meaning on a single node are left out."""
 
     compacted: bool
-    table: bool  # the last value of each key can be asked for
+    table: bool  # the last value of each key can be looked up
     expiring: bool  # retention deletes old segments
     compression: Codec | None  # None: as the producer sent it
     compression_level: int | None
@@ -136,7 +154,7 @@ class TopicConfig:
     message_timestamp_after_max_ms: int
     retention_ms: int
     retention_bytes: int
-    retention_wait_for_group: str  # empty: for nobody
+    retention_wait_for_group: str  # empty: retention waits for no group
     segment_bytes: int
     segment_ms: int
     segment_jitter_ms: int
@@ -146,9 +164,11 @@ class TopicConfig:
     flush_ms: int
     flush_messages: int
     producer_id_expiration_ms: int
+    validate: Level  # how thoroughly produced batches are checked
 
     def log_settings(self, spread: float = 0.0) -> LogSettings:
-        """`spread`, from 0 up to 1, is the partition's share of segment.jitter.ms, so that not all roll at once."""
+        """`spread`, from 0 to 1, is the partition's share of segment.jitter.ms, so that partitions do not all start a
+        new segment at the same time."""
         segment_ms = min(self.segment_ms, self.max_compaction_lag_ms) if self.compacted else self.segment_ms
         return LogSettings(
             segment_bytes=self.segment_bytes,
@@ -175,15 +195,17 @@ class TopicConfig:
 
 
 class BrokerConfig:
-    """The broker's configs in their layers, and through them the defaults of all topics."""
+    """The broker's configs in their layers, which are also the defaults of all topics."""
 
     def __init__(self, static: Mapping[str, str] | None = None, *, node_id: int = 0) -> None:
         self.node_id = node_id
         self.on_change: list[Callable[[], None]] = []
         problems = []
-        fixed: dict[str, str] = {}
-        for name, text in {"node.id": str(node_id), **(static or {})}.items():
+        fixed = {"node.id": str(node_id), "broker.id": str(node_id)}
+        for name, text in (static or {}).items():
             try:
+                if name in OWN_SETTINGS:
+                    raise InvalidConfig(f"{name} cannot be set as a config: use the setting {OWN_SETTINGS[name]}")
                 fixed[name] = rendered(defined(BROKER_CONFIGS, BROKER, name).parse(text))
             except InvalidConfig as error:
                 problems.append(str(error))
@@ -198,14 +220,18 @@ class BrokerConfig:
             raise InvalidSettings(problems)
 
     def load(self, rows: Iterable[ConfigRow]) -> None:
-        """What was altered in earlier runs. For the start: nobody is told."""
+        """Load what was altered in earlier runs. For startup: listeners are not called."""
         for row in rows:
             if row.kind == BROKER and row.resource in self._dynamic:
                 keep_known(BROKER_CONFIGS, row, self._dynamic[row.resource])
         self._refresh()
 
+    def show(self, facts: Mapping[str, str]) -> None:
+        """Set the values of the configs in `OWN_SETTINGS`, which the node knows once it listens."""
+        self._static |= {name: rendered(BROKER_CONFIGS[name].parse(text)) for name, text in facts.items()}
+
     def value(self, name: str) -> Value | None:
-        """What is in force; None where a config has no value."""
+        """The value in force; None if the config has no value."""
         found = self.found((name,))
         text = found[0].value if found else None
         return None if text is None else BROKER_CONFIGS[name].parse(text)
@@ -232,7 +258,7 @@ class BrokerConfig:
         return self.value(name) is True
 
     def found(self, names: Iterable[str]) -> list[ConfigSynonym]:
-        """Where these names have a value, best first."""
+        """All layers in which these names have a value, in order of precedence."""
         names = tuple(names)
         return [
             ConfigSynonym(name, layer[name], source)
@@ -241,8 +267,14 @@ class BrokerConfig:
             if name in layer
         ]
 
+    def _found_of_broker(self, name: str) -> list[ConfigSynonym]:
+        """The layers in which this broker config has a value, followed by its synonyms in other units that would
+        apply without it. Empty, as in Kafka, if only synonyms have a value."""
+        found = self.found(BROKER_SYNONYMS.get(name, (name,)))
+        return list(dropwhile(lambda synonym: synonym.name != name, found))
+
     def topic_config(self, overrides: Mapping[str, str]) -> TopicConfig:
-        """What a topic with these configs of its own works with; InvalidConfig if they contradict each other."""
+        """The config in force for a topic that sets `overrides`. Raises InvalidConfig if values contradict."""
         key = frozenset(overrides.items())
         config = self._topic_configs.get(key)
         if config is None:
@@ -253,15 +285,15 @@ class BrokerConfig:
         return config
 
     def topic_default(self, name: str) -> str:
-        """What a topic that does not set this config inherits."""
+        """The value that a topic inherits if it does not set this config."""
         return rendered(self._topic_values[name])
 
     def describe(self, resource: str, names: Collection[str] | None = None) -> list[ConfigEntry]:
-        """All configs of this broker, or what is set for all brokers; those of `names` only, if any are given."""
+        """All configs of this broker, or those set for all brokers; only those in `names`, if it is given."""
         own = self._of(resource)
         wanted = [name for name in BROKER_CONFIGS if not names or name in names]
         if resource != ALL_BROKERS:
-            return [config_entry(BROKER_CONFIGS[name], self.found((name,)), None) for name in wanted]
+            return [config_entry(BROKER_CONFIGS[name], self._found_of_broker(name), None) for name in wanted]
         return [
             config_entry(BROKER_CONFIGS[name], [ConfigSynonym(name, own[name], ConfigSource.ALL_BROKERS)], None)
             for name in wanted
@@ -279,27 +311,27 @@ class BrokerConfig:
                 synonyms.insert(0, own)
             text = self._inherited(definition, synonyms)
             if definition.name == "tidelog.flush":
-                text = _flush_policy(overrides) or self._flush  # flush.ms and flush.messages have a say in it
+                text = _flush_policy(overrides) or self._flush  # flush.ms and flush.messages may select a policy
             entries.append(config_entry(definition, synonyms, text))
         return entries
 
-    async def alter(self, store: MetadataStore, resource: str, edit: Edit, *, validate_only: bool = False) -> None:
-        """In force when it returns. `resource` is this broker's number, or ALL_BROKERS."""
-        await to_the_end(self._alter(store, resource, edit, validate_only))
+    async def alter(self, writes: Writes, resource: str, edit: Edit, *, validate_only: bool = False) -> None:
+        """The change is in force when this returns. `resource` is this broker's number, or ALL_BROKERS."""
+        await to_the_end(self._alter(writes, resource, edit, validate_only))
 
-    async def _alter(self, store: MetadataStore, resource: str, edit: Edit, validate_only: bool) -> None:
+    async def _alter(self, writes: Writes, resource: str, edit: Edit, validate_only: bool) -> None:
         async with self._turn:
             before = self._of(resource)
             after = edited(BROKER_CONFIGS, BROKER, before, edit, self._text_in_force)
             for name, _ in sorted(before.items() ^ after.items()):
                 if not BROKER_CONFIGS[name].dynamic:
-                    raise InvalidInput(f"{name} is read-only: it is set in the broker's settings, before it starts")
-            trial = BrokerConfig(self._static, node_id=self.node_id)
+                    raise InvalidInput(f"{name} is read-only: set it in the broker's settings and restart the broker")
+            trial = copy(self)
             trial._dynamic = self._dynamic | {resource: after}
             trial._refresh()
             if validate_only:
                 return
-            await store.write(row_changes(BROKER, resource, before, after))
+            await writes.decided(row_changes(BROKER, resource, before, after))
             self._dynamic[resource] = after
             self._refresh()
         for listener in self.on_change:
@@ -309,7 +341,7 @@ class BrokerConfig:
         own = self._dynamic.get(resource)
         if own is None:
             raise InvalidInput(
-                f"there is no broker {resource!r} here: say {self.node_id}, or nothing for all brokers"
+                f"there is no broker {resource!r} here: use {self.node_id}, or an empty name for all brokers"
             )
         return own
 
@@ -327,15 +359,15 @@ class BrokerConfig:
         self._flush = self._flush_of_broker()
         self._producer_id_expiration_ms = self.number("producer.id.expiration.ms")
         self._topic_configs: dict[frozenset[tuple[str, str]], TopicConfig] = {}
-        self.topic_config({})  # refuses defaults that contradict each other
+        self.topic_config({})  # raises if the defaults contradict each other
 
     def _inherited(self, definition: Definition, synonyms: Sequence[ConfigSynonym]) -> str:
-        """The best synonym's value in the topic config's own unit."""
+        """The value of the first synonym, in the unit of the topic config."""
         if not synonyms or synonyms[0].value is None:
             return definition.default or ""
         factor = dict(definition.synonyms).get(synonyms[0].name, 1)
         text = synonyms[0].value
-        return text if factor == 1 else str(max(-1, int(text) * factor))  # below zero: without limit
+        return text if factor == 1 else str(max(-1, int(text) * factor))  # below zero: unlimited
 
     def _text_in_force(self, name: str) -> str:
         found = self.found((name,))
@@ -354,7 +386,7 @@ _FLUSH_CONFIGS = ("tidelog.flush", "flush.ms", "flush.messages")
 
 
 def _flush_policy(level: Mapping[str, str]) -> FlushPolicy | None:
-    """What the configs of one level (a topic's, or the broker's) say about it; None: nothing."""
+    """The policy that the configs of one level (a topic's, or the broker's) select; None: they select none."""
     if "tidelog.flush" in level:
         return FlushPolicy(level["tidelog.flush"])
     intervals = (level.get(name) for name in ("flush.ms", "flush.messages"))
@@ -396,6 +428,7 @@ def _topic_config(values: Mapping[str, Any], flush: FlushPolicy, producer_id_exp
         message_timestamp_type=TimestampType.CREATE_TIME if create_time else TimestampType.LOG_APPEND_TIME,
         flush=flush,
         producer_id_expiration_ms=producer_id_expiration_ms,
+        validate=Level(values["tidelog.validate"]),
         retention_wait_for_group=values["tidelog.retention.wait.for.group"],
         **{name.replace(".", "_"): values[name] for name in _AS_THEY_ARE},
     )
@@ -421,7 +454,7 @@ def config_entry(definition: Definition, synonyms: Sequence[ConfigSynonym], text
     )
 
 
-# Altering: from what is set on a resource to what will be
+# Altering: from the configs set on a resource to those set after an edit
 
 
 def defined(table: Mapping[str, Definition], kind: str, name: str) -> Definition:
@@ -429,8 +462,8 @@ def defined(table: Mapping[str, Definition], kind: str, name: str) -> Definition
     if definition is None:
         if kind == GROUP and name.startswith(_OTHER_GROUPS):
             raise InvalidConfig(
-                f"{name[:100]} is not taken: there are no {name.partition('.')[0]} groups here, so nothing would"
-                f" follow it; what groups have is {', '.join(table)}"
+                f"{name[:100]} is not supported: there are no {name.partition('.')[0]} groups here; a group has the"
+                f" configs {', '.join(table)}"
             )
         close = _closest(table, kind, name)
         raise InvalidConfig(f"unknown {kind} config {name[:100]!r}" + (f"; did you mean {close}?" if close else ""))
@@ -438,7 +471,7 @@ def defined(table: Mapping[str, Definition], kind: str, name: str) -> Definition
 
 
 def _closest(table: Mapping[str, Definition], kind: str, name: str) -> str | None:
-    """What somebody who wrote this probably meant: the name on the other kind of resource, or a similar one."""
+    """The name that the user probably meant: the one for the other kind of resource, or a similar one."""
     for topic in TOPIC_CONFIGS.values():
         if kind == TOPIC and name in dict(topic.synonyms):
             return topic.name
@@ -451,6 +484,13 @@ def _closest(table: Mapping[str, Definition], kind: str, name: str) -> str | Non
     return next(iter(difflib.get_close_matches(name[:100], table, 1)), None)
 
 
+def sets_something(edit: Edit) -> bool:
+    """False if the edit only resets configs to their defaults."""
+    if isinstance(edit, Replace):
+        return bool(edit.configs)
+    return any(alteration.operation != Operation.DELETE for alteration in edit.alterations)
+
+
 def edited(
     table: Mapping[str, Definition],
     kind: str,
@@ -458,24 +498,25 @@ def edited(
     edit: Edit,
     inherited: Callable[[str], str],
 ) -> dict[str, str]:
-    """What is set on a resource after the edit. A list that is not set yet grows from what the resource inherits."""
+    """The configs set on a resource after the edit. Appending to a list that is not set starts from the inherited
+    value."""
     after = dict(current)
     if isinstance(edit, Replace):
         edit, after = Alter([Alteration(name, Operation.SET, value) for name, value in edit.configs]), {}
     _refuse_repetition(alteration.name for alteration in edit.alterations)
     for alteration in edit.alterations:
         name, operation, text = alteration.name, alteration.operation, alteration.value
-        definition = defined(table, kind, name)
-        if operation == Operation.DELETE:
+        if operation == Operation.DELETE:  # of any name: as in Kafka, deleting an unknown config is no error
             after.pop(name, None)
             continue
+        definition = defined(table, kind, name)
         if operation not in tuple(Operation):
             raise InvalidInput(f"unknown operation {operation} on {name}")
         if text is None:
             raise InvalidInput(f"no value given for {name}")
         if operation != Operation.SET:
             if definition.type is not ConfigType.LIST:
-                raise InvalidConfig(f"{name} is not a list: nothing can be appended to it or subtracted from it")
+                raise InvalidConfig(f"{name} is not a list: APPEND and SUBTRACT work on lists only")
             had, given = split(current[name] if name in current else inherited(name)), split(text)
             kept = had + given if operation == Operation.APPEND else tuple(item for item in had if item not in given)
             text = ",".join(dict.fromkeys(kept))
@@ -495,7 +536,7 @@ def _refuse_repetition(names: Iterable[str]) -> None:
 
 
 def row_changes(kind: str, resource: str, before: Mapping[str, str], after: Mapping[str, str]) -> list[Change]:
-    """What to write so that the store has `after` instead of `before`."""
+    """The changes that replace `before` by `after` in the store."""
     gone: list[Change] = [Delete(ConfigRow, (kind, resource, name)) for name in before if name not in after]
     return gone + [
         Put(ConfigRow(kind, resource, name, value)) for name, value in after.items() if before.get(name) != value
@@ -503,13 +544,14 @@ def row_changes(kind: str, resource: str, before: Mapping[str, str], after: Mapp
 
 
 def keep_known(table: Mapping[str, Definition], row: ConfigRow, into: dict[str, str]) -> None:
-    """A stored config, unless this program no longer takes it: that must not keep a broker from starting."""
+    """Add a stored config to `into`, or ignore it if this version no longer accepts it: that must not keep a broker
+    from starting."""
     try:
         into[row.name] = rendered(defined(table, row.kind, row.name).parse(row.value))
     except InvalidConfig as error:
-        log.warning("a stored config is ignored", kind=row.kind, resource=row.resource, reason=str(error))
+        log.warning("a stored config is invalid and ignored", kind=row.kind, resource=row.resource, reason=str(error))
 
 
 async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Do the work also when the caller is cancelled: what is written is applied, so memory never lags the store."""
+    """Finish the work even if the caller is cancelled, so that every durable write is also applied in memory."""
     return await asyncio.shield(asyncio.ensure_future(work))

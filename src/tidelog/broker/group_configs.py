@@ -1,8 +1,8 @@
-"""The configs of groups: how often members of the consumer protocol send heartbeats, and how long they may be silent.
+"""The configs of groups: heartbeat interval and session timeout of members of the consumer protocol.
 
-A group has them from the moment they are set, also before its first member comes, and keeps them when it is deleted,
-as in Kafka. What is not set on a group is the broker's `group.consumer...` of that name; the broker's min and max
-bound what may be set.
+As in Kafka, they can be set before the group has its first member, and they remain when the group is deleted. A
+config that is not set on a group has the value of the broker's `group.consumer...` config of that name. The broker's
+min and max limit what may be set.
 """
 
 import asyncio
@@ -25,9 +25,9 @@ from tidelog.broker.configs import (
     to_the_end,
 )
 from tidelog.broker.coordination.groups import Pace
+from tidelog.broker.writes import Writes
 from tidelog.errors import InvalidInput
 from tidelog.metadata.rows import ConfigRow
-from tidelog.metadata.store import MetadataStore
 
 SESSION, HEARTBEAT = "consumer.session.timeout.ms", "consumer.heartbeat.interval.ms"
 
@@ -35,19 +35,17 @@ log = structlog.get_logger("tidelog.groups")
 
 
 class GroupConfigs:
-    """`apply` is told the pace of a group whenever it has another one; None: the usual one."""
+    """`apply` is called with a group and its pace whenever the pace changes; None is the broker's default pace."""
 
-    def __init__(
-        self, metadata: MetadataStore, broker: BrokerConfig, apply: Callable[[str, Pace | None], None]
-    ) -> None:
-        self._metadata = metadata
+    def __init__(self, writes: Writes, broker: BrokerConfig, apply: Callable[[str, Pace | None], None]) -> None:
+        self._writes = writes
         self._broker = broker
         self._apply = apply
         self._own: dict[str, dict[str, str]] = {}
         self._turn = asyncio.Lock()
 
     def load(self, rows: Iterable[ConfigRow]) -> None:
-        """What was set in earlier runs, as far as it is still within the broker's bounds."""
+        """Load what was set in earlier runs. Values that are no longer within the broker's bounds are ignored."""
         for row in rows:
             if row.kind == GROUP:
                 keep_known(GROUP_CONFIGS, row, self._own.setdefault(row.resource, {}))
@@ -55,15 +53,15 @@ class GroupConfigs:
             try:
                 self._apply(group, self._pace(own))
             except InvalidConfig as error:
-                log.warning("stored configs of a group are ignored", group=group, reason=str(error))
+                log.warning("the stored configs of a group are invalid and ignored", group=group, reason=str(error))
                 del self._own[group]
 
     def groups(self) -> list[str]:
-        """Those that have configs of their own."""
+        """The groups that have configs of their own."""
         return sorted(self._own)
 
     def describe(self, group: str, names: Collection[str] | None = None) -> list[ConfigEntry]:
-        """Of any group, also of one that is not there yet; those of `names` only, if any are given."""
+        """The configs of a group, which need not exist; only those in `names`, if it is given."""
         _check_name(group)
         own = self._own.get(group, {})
         entries = []
@@ -77,18 +75,20 @@ class GroupConfigs:
         return entries
 
     async def alter(self, group: str, edit: Edit, *, validate_only: bool = False) -> None:
-        """In force when it returns."""
+        """The change is in force when this returns."""
         _check_name(group)
         await to_the_end(self._alter(group, edit, validate_only))
 
     async def _alter(self, group: str, edit: Edit, validate_only: bool) -> None:
         async with self._turn:
             before = self._own.get(group, {})
+            if not before and len(self._own) >= self._broker.number("tidelog.max.groups"):
+                raise InvalidConfig(f"{len(self._own)} groups have configs, which is the most (tidelog.max.groups)")
             after = edited(GROUP_CONFIGS, GROUP, before, edit, lambda name: str(self._usual(name)))
             pace = self._pace(after)
             if validate_only:
                 return
-            await self._metadata.write(row_changes(GROUP, group, before, after))
+            await self._writes.decided(row_changes(GROUP, group, before, after))
             if after:
                 self._own[group] = after
             else:
@@ -99,7 +99,7 @@ class GroupConfigs:
         return self._broker.number(f"group.{name}")
 
     def _pace(self, own: Mapping[str, str]) -> Pace | None:
-        """What the configs of a group amount to, if they may be so."""
+        """The pace that these configs result in. Raises InvalidConfig if they are out of bounds."""
         if not own:
             return None
         for name, text in own.items():
@@ -118,10 +118,10 @@ class GroupConfigs:
         if not min(least, usual) <= value <= max(most, usual):
             raise InvalidConfig(
                 f"{name} must be from {min(least, usual)} to {max(most, usual)}, not {value};"
-                f" the broker's {bound.format('min')} and {bound.format('max')} say so"
+                f" see the broker's {bound.format('min')} and {bound.format('max')}"
             )
 
 
 def _check_name(group: str) -> None:
     if not group:
-        raise InvalidInput("configs of a group need the group's name")
+        raise InvalidInput("the name of the group is missing")

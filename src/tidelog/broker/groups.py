@@ -1,7 +1,10 @@
-"""The shell around the group coordinator: replies go out after what they promise is stored, timers run.
+"""The shell around the group coordinator: stores its decisions, sends its replies after that, and runs its timers.
 
-JoinGroup and SyncGroup wait for other members, so long that a broker which stops cannot: they are told to look for
-the coordinator again, and the group stays as it is. Its members go on with it after the restart.
+JoinGroup and SyncGroup wait for other members, longer than a stopping broker can wait. When the broker stops, these
+clients are told to look up the coordinator again; the group is unchanged, and its members continue after the restart.
+
+When a write fails with `Fenced`, another broker owns the groups. From then on no request is answered from memory:
+clients are told to look up their coordinator.
 """
 
 from functools import partial
@@ -10,43 +13,55 @@ from typing import Any
 import structlog
 
 from tidelog.broker.coordination.groups import GroupCoordinator, Outcome
-from tidelog.broker.coordination.groups.messages import JoinGroup, JoinGroupReply, SyncGroup, SyncGroupReply
+from tidelog.broker.coordination.groups.errors import CoordinatorNotAvailable, NotCoordinator
+from tidelog.broker.coordination.groups.messages import JoinGroup, SyncGroup, refusal
 from tidelog.broker.group_configs import GroupConfigs
-from tidelog.broker.shell import Alarm, Writes, now_ms, send
+from tidelog.broker.shell import Alarm, monotonic_ms, send, tell
 from tidelog.broker.topics import Topic
-from tidelog.errors import TidelogError
-from tidelog.metadata.store import MetadataStore
+from tidelog.broker.writes import Writes
+from tidelog.errors import Fenced, TidelogError
+from tidelog.metadata.store import Fence, MetadataStore
 from tidelog.promise import Promise
-
-_WAITS_FOR_MEMBERS = {JoinGroup: JoinGroupReply, SyncGroup: SyncGroupReply}
 
 log = structlog.get_logger("tidelog.groups")
 
 
 class Groups:
-    """Lives in the running event loop; one coordinator, one order of decisions."""
+    """Belongs to the running event loop; one coordinator makes all decisions, in order."""
 
-    def __init__(self, coordinator: GroupCoordinator, metadata: MetadataStore, configs: GroupConfigs) -> None:
+    def __init__(
+        self,
+        coordinator: GroupCoordinator,
+        metadata: MetadataStore,
+        configs: GroupConfigs,
+        fence: Fence | None = None,
+    ) -> None:
         self.coordinator = coordinator
         self.configs = configs
-        self._writes = Writes(metadata)
+        self._writes = Writes(metadata, fence)
+        self._news = coordinator.bounds.news
         self._alarm = Alarm(coordinator.next_deadline_ms, self.tick)
-        self._waiting: dict[Promise[Any], JoinGroupReply | SyncGroupReply] = {}  # what to say when stopping
+        self._waiting: dict[Promise[Any], JoinGroup | SyncGroup] = {}  # requests that wait for other members
         self._stopping = False
+        self._is_resigned = False
 
     def ask(self, request: Any) -> Any:  # noqa: ANN401  (a request of `coordination.groups`, and its reply)
-        """The reply, or an awaitable of it when it has to wait for a write or for other members."""
-        reply_kind = _WAITS_FOR_MEMBERS.get(type(request))
-        if self._stopping and reply_kind is not None:
-            return reply_kind().not_available()
+        """The reply, or a promise of it if it has to wait for a write or for other members."""
+        if self._is_resigned:
+            return refusal(request, NotCoordinator.kafka_code)
+        waits = isinstance(request, JoinGroup | SyncGroup)
+        if self._stopping and waits:
+            return refusal(request, CoordinatorNotAvailable.kafka_code)
         token: Promise[Any] = Promise()
-        outcome = self.coordinator.handle(request, token, now_ms())
+        outcome = self.coordinator.handle(request, token, monotonic_ms())
+        if self._news:
+            tell(self._news, log.warning)
         if not outcome.changes and len(outcome.replies) == 1 and outcome.replies[0][0] is token:
             self._alarm.set()
             return outcome.replies[0][1]
         self._carry_out(outcome)
-        if reply_kind is not None and not token.is_kept:
-            self._waiting[token] = reply_kind().not_available()
+        if waits and not token.is_kept:
+            self._waiting[token] = request
             return token.then(lambda reply: self._answered(token, reply))
         return token
 
@@ -55,11 +70,22 @@ class Groups:
         return reply
 
     def stop_waiting(self) -> None:
-        """The broker stops: nobody waits for other members any longer. No group changes by that."""
+        """The broker stops: answer all requests that wait for other members, and let no new ones wait. No group
+        changes."""
         self._stopping = True
-        send(list(self._waiting.items()))
+        self._give_up_waiting(CoordinatorNotAvailable.kafka_code)
 
-    # As a listener to topics: the groups follow them.
+    def _give_up_waiting(self, code: int) -> None:
+        send([(token, refusal(request, code)) for token, request in self._waiting.items()])
+
+    def _resign(self) -> None:
+        """Another broker owns the groups."""
+        self._is_resigned = True
+        self.coordinator.resign()
+        self._alarm.close()
+        self._give_up_waiting(NotCoordinator.kafka_code)
+
+    # As a listener to topics
 
     def topic_created(self, _topic: Topic) -> None:
         self.coordinator.topics_changed()
@@ -73,9 +99,11 @@ class Groups:
         self._carry_out(self.coordinator.topics_deleted([topic.name]))
 
     def tick(self) -> None:
-        self._carry_out(self.coordinator.tick(now_ms()))
+        self._carry_out(self.coordinator.tick(monotonic_ms()))
 
     def _carry_out(self, outcome: Outcome) -> None:
+        if self._is_resigned:
+            return
         self._alarm.set()
         if outcome.changes:
             self._writes.write(outcome.changes, partial(self._stored, outcome))
@@ -83,9 +111,12 @@ class Groups:
             send(outcome.replies)
 
     def _stored(self, outcome: Outcome, error: TidelogError | None) -> None:
-        if error is not None:
-            log.error("group state could not be stored", reason=str(error))
-            outcome = self.coordinator.failed(outcome, now_ms())
+        if isinstance(error, Fenced):
+            self._resign()
+            outcome.replies = [(token, reply.failed(NotCoordinator.kafka_code)) for token, reply in outcome.replies]
+        elif error is not None:
+            log.error("group state could not be stored; clients have to retry", reason=str(error))
+            outcome = self.coordinator.failed(outcome, monotonic_ms())
             self._alarm.set()
         else:
             self.coordinator.written(outcome)

@@ -1,11 +1,11 @@
-"""A partition as it is served: its log, what its topic's config demands of a batch, and who waits for data."""
+"""A partition as clients see it: its log, the checks of batches that the topic's config requires, and long polls."""
 
+import time
 from collections.abc import Callable
-from struct import Struct
 
 from tidelog.broker.configs import TopicConfig
 from tidelog.broker.topics import Topic
-from tidelog.errors import InvalidRecord, InvalidTimestamp
+from tidelog.errors import InvalidInput, InvalidRecord
 from tidelog.model import (
     LeaderEpoch,
     Offset,
@@ -15,30 +15,42 @@ from tidelog.model import (
     TimestampType,
     TopicPartition,
 )
+from tidelog.promise import Promise
 from tidelog.records.batch import (
+    COMPRESSION_MASK,
     CONTROL_BIT,
+    HEADER,
     HEADER_SIZE,
+    HIGHEST_CODEC,
     LENGTH_END,
+    MAGIC,
+    TIMESTAMP_TYPE_BIT,
     TRANSACTIONAL_BIT,
+    BatchHeader,
     WriteBuffer,
-    iterate,
+    check_crc,
+    header_struct,
+    set_max_timestamp,
 )
-from tidelog.records.compaction import all_have_keys
-from tidelog.records.record import decode, recompressed
-from tidelog.storage.log import AbortedTransaction, Appended, PartitionLog, ReadResult
+from tidelog.records.record import recompressed
+from tidelog.records.validation import FREE_RECORD_BYTES, FREE_RECORDS, Demands, Level, Validator
+from tidelog.records.walk import IS_COMPILED, MAX_TIMESTAMP, MIN_TIMESTAMP, walk
+from tidelog.storage.log import Appended, PartitionLog
 
-LEADER_EPOCH = LeaderEpoch(0)  # one node leads everything it has, from the beginning
+_MOST_RECORDS = 0x7FFF_FFFF
+_LONGEST_AFTER_MS = MAX_TIMESTAMP >> 1  # so that no sum with the time of day overflows
 _NO_BOUND = 0x7FFF_FFFF_FFFF_FFFF
-_PEEK = Struct(">8xi9xh12xq")  # length, attributes and max timestamp
+_CHECKED_FIELDS = header_struct("length", "magic", "attributes", "base_timestamp", "max_timestamp", "record_count")
+_UNUSUAL = COMPRESSION_MASK | TIMESTAMP_TYPE_BIT  # of attributes with CreateTime, this is the codec
 
 
-class FetchWait:
-    """Somebody who waits for more bytes on any of some partitions; for `committed` ones, if it says so."""
+class DataWait:
+    """A wait for more bytes in several partitions together; with `committed`, for bytes of committed records."""
 
     __slots__ = ("_awake", "_missing", "_wake", "committed")
 
     def __init__(self, wake: Callable[[], None], missing_bytes: int, *, committed: bool = False) -> None:
-        """`wake` is called in the middle of an append, and not again before `need`."""
+        """`wake` is called during an append, and not again before `need` is called."""
         self._wake = wake
         self.committed = committed
         self.need(missing_bytes)
@@ -59,23 +71,45 @@ class FetchWait:
 
 
 class Partition:
-    __slots__ = ("_config", "_waits", "log", "name", "plain")
+    __slots__ = (
+        *("_after_max_ms", "_config", "_free_records", "_is_plain", "_progress", "_validator", "_waits"),
+        *("leader_epoch", "log", "name"),
+    )
 
-    def __init__(self, name: TopicPartition, log: PartitionLog, topic: Topic) -> None:
+    def __init__(
+        self,
+        name: TopicPartition,
+        log: PartitionLog,
+        topic: Topic,
+        validator: Validator,
+        leader_epoch: LeaderEpoch,
+    ) -> None:
+        """All partitions of a broker share one validator; it belongs to the thread of the event loop. `leader_epoch`
+        is the epoch in which this broker leads the partition; it is written into every batch."""
         self.name = name
+        self.leader_epoch = leader_epoch
+        self._validator = validator
         self.log = log
-        self._waits: set[FetchWait] = set()
+        self._waits: set[DataWait] = set()
+        self._progress: tuple[Offset, Offset, Offset] = (0, 0, 0)  # start, stable, end, as last reported to the waits
         self.configure(topic)
 
     def configure(self, topic: Topic) -> None:
         config = self._config = topic.config
-        # The usual case: nothing to look at but two header fields.
-        self.plain = (
+        # The usual case: the topic's config requires no check of records and no change of batches.
+        self._is_plain = (
             config.message_timestamp_type is TimestampType.CREATE_TIME
             and config.message_timestamp_before_max_ms == _NO_BOUND
             and config.compression is None
             and not config.compacted
         )
+        self._after_max_ms = min(config.message_timestamp_after_max_ms, _LONGEST_AFTER_MS)
+        # In an uncompressed batch of up to this many records, or more if it is large, every record is checked.
+        self._free_records = -_MOST_RECORDS
+        if config.validate is Level.FULL:
+            self._free_records = _MOST_RECORDS
+        elif config.validate is Level.AUTO and IS_COMPILED:
+            self._free_records = FREE_RECORDS
 
     @property
     def config(self) -> TopicConfig:
@@ -90,29 +124,41 @@ class Partition:
         return self.log.last_stable_offset
 
     def append(
-        self, batches: WriteBuffer, *, durable: bool, now_ms: TimestampMs, transactional: bool = False
-    ) -> Appended:
-        """A producer's batches, checked against the topic's config; waiting fetches are woken. `transactional`: the
-        caller has made sure that the partition is in the open transaction of whoever sent them."""
-        if len(batches) >= HEADER_SIZE:  # else the log says what is wrong
-            length, attributes, max_timestamp = _PEEK.unpack_from(batches)
-            if attributes & (CONTROL_BIT | TRANSACTIONAL_BIT) or length + LENGTH_END != len(batches):
-                _check_kinds(batches, transactional=transactional)
-            if not self.plain:
-                batches = self._fitted(batches, now_ms)
-            elif max_timestamp - now_ms > self._config.message_timestamp_after_max_ms:
-                raise self._out_of_bounds(max_timestamp, now_ms)
-        stamp = self._config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
-        appended = self.log.append(batches, now_ms=now_ms, leader_epoch=LEADER_EPOCH, durable=durable, stamp=stamp)
-        if self._waits and not appended.duplicate:
-            self._arrived(len(batches))
-        return appended
-
-    def _arrived(self, size: int) -> None:
-        is_stable = self.log.last_stable_offset == self.log.end_offset
-        for wait in tuple(self._waits):
-            if is_stable or not wait.committed:
-                wait.arrived(size)
+        self, batch: WriteBuffer, *, durable: bool, now_ms: TimestampMs | None = None, transactional: bool = False
+    ) -> Appended | Promise[Appended]:
+        """Check a producer's batch, also against the topic's config, and append it. `now_ms` replaces the time of
+        day. `transactional`: the caller has checked that the partition is in the producer's open transaction."""
+        if now_ms is None:
+            now_ms = time.time_ns() // 1_000_000
+        size = len(batch)
+        config = self._config
+        if size >= HEADER_SIZE:  # else the log raises the error
+            length, magic, attributes, base_timestamp, max_timestamp, count = _CHECKED_FIELDS.unpack_from(batch)
+            if magic == MAGIC and length + LENGTH_END <= size:
+                if length + LENGTH_END < size:
+                    raise InvalidRecord(
+                        f"{size} bytes of records, but the batch ends after {length + LENGTH_END}: "
+                        "a producer sends exactly one batch for a partition"
+                    )
+                if attributes & (CONTROL_BIT | TRANSACTIONAL_BIT):
+                    _check_kind(attributes, transactional=transactional)
+                newest = now_ms + self._after_max_ms
+                codec_id = attributes & _UNUSUAL
+                if not self._is_plain or codec_id > HIGHEST_CODEC or max_timestamp > newest:
+                    batch = self._examined(batch, now_ms)
+                elif codec_id:
+                    if not self._validator.is_framed_only(batch, codec_id, count, config.validate):
+                        batch = self._examined(batch, now_ms)
+                elif count <= self._free_records + size // FREE_RECORD_BYTES:
+                    flaw, _, found_max, refused, _ = walk(
+                        batch, HEADER_SIZE, count, base_timestamp, False, False, MIN_TIMESTAMP, newest, 0
+                    )
+                    if flaw or refused or found_max != max_timestamp:
+                        batch = self._examined(batch, now_ms)
+                elif config.validate is Level.AUTO:
+                    batch = self._examined(batch, now_ms)
+        stamp = config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
+        return self.log.append(batch, now_ms=now_ms, leader_epoch=self.leader_epoch, durable=durable, stamp=stamp)
 
     def end_transaction(
         self,
@@ -122,81 +168,86 @@ class Partition:
         committed: bool,
         coordinator_epoch: int,
         now_ms: TimestampMs,
-    ) -> Appended:
-        """Append the marker, if the producer has a transaction open here; await it to have it durable."""
-        before = self.log.last_stable_offset
-        appended = self.log.end_transaction(
+    ) -> Appended | Promise[Appended]:
+        """Append the marker, if the producer has a transaction open here."""
+        return self.log.end_transaction(
             producer_id,
             epoch,
             committed=committed,
             coordinator_epoch=coordinator_epoch,
             now_ms=now_ms,
-            leader_epoch=LEADER_EPOCH,
+            leader_epoch=self.leader_epoch,
         )
-        if self._waits and not appended.duplicate:
-            is_news = self.log.last_stable_offset > before
-            for wait in tuple(self._waits):
-                if wait.committed and is_news:
-                    wait.wake()  # how much became readable it finds out itself
-                elif not wait.committed:
-                    wait.arrived(HEADER_SIZE)
-        return appended
 
-    def read(self, offset: Offset, max_bytes: int, *, at_least_one: bool) -> ReadResult:
-        return self.log.read(offset, max_bytes, at_least_one=at_least_one)
+    # Waits for data. The log reports its progress while there are any.
 
-    def read_committed(
-        self, offset: Offset, max_bytes: int, *, at_least_one: bool
-    ) -> tuple[ReadResult, list[AbortedTransaction]]:
-        return self.log.read_committed(offset, max_bytes, at_least_one=at_least_one)
-
-    def add_wait(self, wait: FetchWait) -> None:
+    def add_wait(self, wait: DataWait) -> None:
+        if not self._waits:
+            self._progress = self._offsets()
+            self.log.on_progress = self._progressed
         self._waits.add(wait)
 
-    def remove_wait(self, wait: FetchWait) -> None:
+    def remove_wait(self, wait: DataWait) -> None:
         self._waits.discard(wait)
+        if not self._waits:
+            self.log.on_progress = None
+
+    def _offsets(self) -> tuple[Offset, Offset, Offset]:
+        return self.log.start_offset, self.log.last_stable_offset, self.log.end_offset
+
+    def _progressed(self, size: int) -> None:
+        was_start, was_stable, was_end = self._progress
+        start, stable, end = self._progress = self._offsets()
+        is_plain = stable == end and was_stable == was_end  # then exactly the appended bytes became stable
+        for wait in tuple(self._waits):
+            if start > was_start:
+                wait.wake()  # its offset may have been deleted
+            elif not wait.committed or is_plain:
+                wait.arrived(size)
+            elif stable > was_stable:
+                wait.wake()  # the fetch finds out how much became readable
 
     def retire(self) -> None:
-        """The partition is deleted: whoever waits for it looks again and finds out."""
+        """The partition is deleted: wake all waits, so that their fetches read again and find out."""
         for wait in tuple(self._waits):
             wait.wake()
 
-    def _fitted(self, batches: WriteBuffer, now_ms: TimestampMs) -> WriteBuffer:
-        """What only some topics ask for: single records are looked at, or the batch is compressed anew."""
+    def _examined(self, batch: WriteBuffer, now_ms: TimestampMs) -> WriteBuffer:
+        """The batch to append, after all checks of its records. Raises what is wrong with it."""
         config = self._config
-        fitted: WriteBuffer = batches
-        anew: list[bytearray] = []
-        for view in iterate(batches):
-            header = view.header
-            if config.message_timestamp_type is TimestampType.CREATE_TIME:
-                if header.max_timestamp - now_ms > config.message_timestamp_after_max_ms:
-                    raise self._out_of_bounds(header.max_timestamp, now_ms)
-                if config.message_timestamp_before_max_ms != _NO_BOUND:
-                    oldest = min(record.timestamp for record in decode(view))
-                    if now_ms - oldest > config.message_timestamp_before_max_ms:
-                        raise self._out_of_bounds(oldest, now_ms)
-            if config.compacted and not all_have_keys(view.view):
-                raise InvalidRecord(f"{self.name.topic} is compacted: every record needs a key")
-            if config.compression is None:
-                continue
-            if config.compression != header.codec_id:
-                anew.append(recompressed(view, config.compression, config.compression_level))
-            else:
-                anew.append(bytearray(view.view))
-        if config.compression is not None:
-            fitted = bytearray().join(anew)
-        return fitted
-
-    def _out_of_bounds(self, timestamp: TimestampMs, now_ms: TimestampMs) -> InvalidTimestamp:
-        return InvalidTimestamp(
-            f"timestamp {timestamp} is out of the bounds that {self.name.topic} sets around now ({now_ms})"
+        view = memoryview(batch)
+        header = BatchHeader._make(HEADER.unpack_from(view))
+        is_create_time = config.message_timestamp_type is TimestampType.CREATE_TIME
+        bounds = (
+            (now_ms - config.message_timestamp_before_max_ms, now_ms + self._after_max_ms) if is_create_time else ()
         )
+        demands = Demands(config.compacted, *bounds)
+        is_anew = config.compression is not None and config.compression != header.codec_id
+        must = (
+            is_anew
+            or demands.keys
+            or (is_create_time and config.message_timestamp_before_max_ms != _NO_BOUND)
+            or header.max_timestamp > demands.newest
+        )
+        try:
+            examined = self._validator.examine(view, header, config.validate, demands, self.name.topic, must=must)
+        except InvalidInput:
+            check_crc(view, 0, header)  # if the bytes were damaged in transit, report that instead
+            raise
+        if examined is None:
+            return batch
+        if is_create_time and examined.max_timestamp != header.max_timestamp:
+            check_crc(view, 0, header)  # before it is recomputed below
+            header = set_max_timestamp(view, 0, header, examined.max_timestamp)
+        if config.compression is not None and is_anew:
+            check_crc(view, 0, header)
+            return recompressed(header, examined.records, config.compression, config.compression_level)
+        return batch
 
 
-def _check_kinds(batches: WriteBuffer, *, transactional: bool) -> None:
-    """Nobody but a coordinator writes markers, and a transaction's batches come with its id."""
-    for view in iterate(batches, verify=False):
-        if view.header.is_control:
-            raise InvalidRecord("control batches may not be produced")
-        if view.header.is_transactional and not transactional:
-            raise InvalidRecord("a batch of a transaction, but the request names no transactional id")
+def _check_kind(attributes: int, *, transactional: bool) -> None:
+    """Only a coordinator writes markers, and transactional batches need a request with a transactional id."""
+    if attributes & CONTROL_BIT:
+        raise InvalidRecord("producers may not send control batches")
+    if not transactional:
+        raise InvalidRecord("the batch is transactional, but the request has no transactional id")

@@ -1,10 +1,11 @@
-"""Producer ids: never given out twice. A block is reserved durably before its first id is used; a crash wastes the
-rest of a block, which is cheap: there are 2**63 of them."""
+"""Producer ids. No id is given out twice: a block of ids is reserved durably before the first one is used. A crash
+wastes the rest of a block, which is cheap: there are 2**63 ids."""
 
 import asyncio
+from collections import deque
 
-from tidelog.metadata.rows import ClusterRow
-from tidelog.metadata.store import MetadataStore, Put
+from tidelog.errors import OutcomeUnknown
+from tidelog.metadata.store import MetadataStore
 
 NEXT_PRODUCER_ID = "next.producer.id"
 BLOCK = 1000
@@ -12,10 +13,10 @@ _FEW = 100
 
 
 class ProducerIds:
-    def __init__(self, metadata: MetadataStore, reserved_up_to: int) -> None:
+    def __init__(self, metadata: MetadataStore) -> None:
         self._metadata = metadata
-        self._next = self._end = reserved_up_to
-
+        self._next = self._end = 0  # of the block in use
+        self._blocks: deque[int] = deque()  # the first ids of the blocks to use after it
         self._lock = asyncio.Lock()
 
     async def next(self) -> int:
@@ -26,20 +27,25 @@ class ProducerIds:
             await self.reserve()
 
     def take(self) -> int | None:
-        """One that is reserved already, if there is any left."""
+        """An id that is reserved already; None if none is left."""
         if self._next == self._end:
-            return None
+            if not self._blocks:
+                return None
+            self._next = self._blocks.popleft()
+            self._end = self._next + BLOCK
         self._next += 1
         return self._next - 1
 
     @property
     def are_few(self) -> bool:
-        """Time to `reserve`, for those who cannot wait when they need one."""
-        return self._end - self._next < _FEW
+        """True if callers of `take`, which cannot wait, should `reserve` first."""
+        return not self._blocks and self._end - self._next < _FEW
 
     async def reserve(self) -> None:
         async with self._lock:
             if self.are_few:
-                end = self._end + BLOCK
-                await self._metadata.write([Put(ClusterRow(NEXT_PRODUCER_ID, str(end)))])
-                self._end = end  # what is left of the last block is used up first: they follow one another
+                try:
+                    block = await self._metadata.reserve(NEXT_PRODUCER_ID, BLOCK)
+                except OutcomeUnknown:  # a block may be lost, which does no harm: reserve another one
+                    block = await self._metadata.reserve(NEXT_PRODUCER_ID, BLOCK)
+                self._blocks.append(block)

@@ -1,22 +1,35 @@
-"""What the shells of all coordinators do alike: wake them when something is due, store what they have decided, and
-send what they say."""
+"""What the shells of all coordinators have in common: call them when a deadline is due, and send their replies. (The
+shells store decisions with `writes.py`.)"""
 
 import asyncio
 import time
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any
 
-from tidelog.errors import TidelogError
-from tidelog.metadata.store import Change, MetadataStore
+import structlog
+
 from tidelog.promise import Promise
+from tidelog.storage.trouble import Trouble
+
+_RETRY_S = 1.0
+
+log = structlog.get_logger("tidelog.broker")
 
 
 def now_ms() -> int:
+    """The time of day, for what is stored and shown. It jumps when the clock is set, so deadlines use `monotonic_ms`
+    instead."""
     return time.time_ns() // 1_000_000
 
 
+def monotonic_ms() -> int:
+    """A clock that never jumps, for deadlines. Its values have no meaning after a restart of the broker."""
+    return time.monotonic_ns() // 1_000_000
+
+
 class Alarm:
-    """Calls `ring` in the running event loop when a coordinator's next deadline has come; `set` it after a turn."""
+    """Calls `ring` in the running event loop at a coordinator's next deadline. Call `set` after each call of the
+    coordinator, because the deadline may have changed."""
 
     def __init__(self, next_deadline_ms: Callable[[], int | None], ring: Callable[[], None]) -> None:
         self._next_deadline_ms = next_deadline_ms
@@ -25,6 +38,9 @@ class Alarm:
         self._timer: asyncio.TimerHandle | None = None
         self._at_ms = 0
         self._closed = False
+        self._trouble = Trouble(
+            log, bad="deadlines of a coordinator could not be handled", good="deadlines are handled again"
+        )
 
     def set(self) -> None:
         deadline = self._next_deadline_ms()
@@ -35,7 +51,7 @@ class Alarm:
                 return
             self._timer.cancel()
         self._at_ms = deadline
-        self._timer = self._loop.call_later(max(0, deadline - now_ms()) / 1000, self._rings)
+        self._timer = self._loop.call_later(max(0, deadline - monotonic_ms()) / 1000, self._rings)
 
     def close(self) -> None:
         self._closed = True
@@ -44,44 +60,27 @@ class Alarm:
 
     def _rings(self) -> None:
         self._timer = None
-        self._ring()
+        try:
+            self._ring()
+        except Exception as error:  # a bug, which must not stop all later deadlines
+            self._trouble.failed(self, error)
+            if self._timer is None and not self._closed:
+                self._timer = self._loop.call_later(_RETRY_S, self._rings)
+        else:
+            self._trouble.worked(self)
 
 
-class Writes:
-    """Decisions on their way into the store."""
-
-    def __init__(self, metadata: MetadataStore) -> None:
-        self._metadata = metadata
-        self._under_way = 0
-        self._drained: asyncio.Future[None] | None = None
-
-    def write(self, changes: Sequence[Change], then: Callable[[TidelogError | None], None]) -> None:
-        """`then` is called when they are durable, or with the reason why they are not."""
-
-        def done(_: None, error: Exception | None) -> None:
-            try:
-                if error is not None and not isinstance(error, TidelogError):
-                    raise error
-                then(error)
-            finally:
-                self._under_way -= 1
-                if self._drained is not None and not self._under_way:
-                    self._drained.set_result(None)
-                    self._drained = None
-
-        self._under_way += 1
-        self._metadata.write(changes).when_done(done)
-
-    async def drain(self) -> None:
-        """Wait until none is under way, also of those that the ones before them led to."""
-        if self._under_way:
-            self._drained = asyncio.get_running_loop().create_future()
-            await self._drained
+def tell(news: list[str], say: Callable[..., object]) -> None:
+    """Log that a coordinator has reached a bound and refuses more. The operator has to see it here, because clients
+    may get no more than an error code."""
+    for line in news:
+        say("a limit is reached", what=line)
+    news.clear()
 
 
 def send(replies: Iterable[tuple[Hashable, Any]]) -> None:
-    """To those who wait: the tokens of a shell's questions are promises."""
+    """Send replies to the waiting requests. The token of a request is a promise of its reply."""
     for token, reply in replies:
         assert isinstance(token, Promise)
-        if not token.is_kept:  # else it was told that the broker stops
+        if not token.is_kept:  # else it was answered when the broker began to stop
             token.settle(reply)

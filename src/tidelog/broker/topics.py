@@ -1,24 +1,26 @@
-"""The topics that exist: `Topics`, kept in memory and behind it in the metadata store.
+"""`Topics`: the existing topics, in memory and in the metadata store.
 
-A change is checked, written, and only then applied and told to the listeners, in one step of the event loop: whoever
-sees a topic can rely on it after a crash. What takes long is done before that step (`Topics.prepare`). Operations on
-the same name take turns; those on different names run at once and share a commit.
+A change is checked and written; when it is durable, it is applied in memory and reported to the listeners, in one
+iteration of the event loop. So a topic that a client has seen exists after a crash. What new partitions need is
+created before the write (`Preparation`): a topic is created, or grows, only if it can be used. Operations on the same
+name run one after the other; those on different names run concurrently and share a commit. A change whose outcome is
+unknown is repeated until it is decided; other operations on the same name wait for that.
 
     InvalidInput (errors.py)
-    ├── UnknownTopic, UnknownTopicId    there is no such topic; it may be coming
-    ├── InvalidTopic                    a name that no topic can have
+    ├── UnknownTopic, UnknownTopicId    there is no such topic; it may be about to be created
+    ├── InvalidTopic                    a name that no topic can have, or that is reserved for Kafka
     │   └── TopicNameCollision          a name that differs from an existing one only in "." and "_"
     ├── TopicAlreadyExists
     ├── InvalidPartitions, InvalidReplicationFactor, InvalidReplicaAssignment
     ├── TopicDeletionDisabled
-    └── PolicyViolation                 more topics or partitions than the broker is set to hold
+    └── PolicyViolation                 more topics or partitions than the broker's limits allow
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Protocol, TypeAlias
+from typing import Protocol
 from uuid import uuid4
 
 import structlog
@@ -36,12 +38,17 @@ from tidelog.broker.configs import (
     row_changes,
     to_the_end,
 )
-from tidelog.errors import InvalidInput
-from tidelog.metadata.rows import ConfigRow, TopicRow
-from tidelog.metadata.store import Change, Delete, MetadataStore, Put
-from tidelog.model import TimestampMs, TopicPartition, is_topic_name
+from tidelog.broker.writes import Writes
+from tidelog.errors import Conflict, InvalidInput, OutcomeUnknown
+from tidelog.metadata.rows import ConfigRow, DeletedTopicRow, TopicRow
+from tidelog.metadata.store import Change, Delete, Fence, Insert, MetadataStore, Put, Update
+from tidelog.model import TimestampMs, is_topic_name
 
-DEFAULT = -1  # a number of partitions or replicas that is left to the broker
+CLUSTER_METADATA = "__cluster_metadata"
+RESERVED = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state", CLUSTER_METADATA})
+"""Topics in which Kafka keeps what Tidelog keeps in the metadata store. Clients hide them from users, or expect
+Kafka's own records in them, so they cannot be created."""
+DEFAULT = -1  # as a number of partitions or replicas: the broker's default
 
 log = structlog.get_logger("tidelog.broker")
 
@@ -90,7 +97,8 @@ class TopicDeletionDisabled(InvalidInput):
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as it is; a change makes a new one. `configs` are those set on the topic, `config` what is in force."""
+    """An immutable topic; a change creates a new object. `configs` are those set on the topic, `config` has the
+    values in force."""
 
     name: str
     topic_id: bytes
@@ -102,8 +110,8 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """What a client asks for. `assignments` are pairs of a partition and the brokers that shall hold it; they go with
-    neither a number of partitions nor a replication factor."""
+    """A request for a topic. `assignments` are pairs of a partition and the brokers to hold it; they cannot be
+    combined with a number of partitions or a replication factor."""
 
     name: str
     partitions: int = DEFAULT
@@ -113,7 +121,7 @@ class NewTopic:
 
 
 class TopicListener(Protocol):
-    """Called after the change is durable, before anybody else can act on it. It must not fail: what it raises is
+    """Called when the change is durable, in the same iteration of the event loop. Must not raise: an exception is
     logged, and the change stays."""
 
     def topic_created(self, topic: Topic) -> None: ...
@@ -123,16 +131,27 @@ class TopicListener(Protocol):
     def topic_deleted(self, topic: Topic) -> None: ...
 
 
-Prepare: TypeAlias = Callable[[Topic], Awaitable[None]]
-"""Given a topic that is durable and is told as created or changed next: time to make what its new partitions need."""
+class Preparation(Protocol):
+    """Creates what new partitions need, before they are visible."""
+
+    async def prepare(self, topic: Topic) -> None:
+        """Called with the topic as it will be, before it is written; listeners are called after that. If this raises,
+        nothing is changed, and the client that asked for the partitions gets the error."""
+
+    def discard(self, topic: Topic) -> None:
+        """The topic could not be written: remove what was prepared for it."""
 
 
-async def _nothing_to_prepare(_topic: Topic) -> None:
-    pass
+class _NothingToPrepare:
+    async def prepare(self, topic: Topic) -> None:
+        pass
+
+    def discard(self, topic: Topic) -> None:
+        pass
 
 
 def new_topic_id() -> bytes:
-    """Random. As in Kafka its text never begins with a dash, which command lines would take for an option."""
+    """A random id. As in Kafka its text never begins with a dash, which command lines would take for an option."""
     while (topic_id := uuid4().bytes)[0] >> 2 == 0b111110:
         pass
     return topic_id
@@ -140,27 +159,32 @@ def new_topic_id() -> bytes:
 
 class Topics:
     def __init__(
-        self, store: MetadataStore, broker_config: BrokerConfig, *, new_id: Callable[[], bytes] = new_topic_id
+        self,
+        store: MetadataStore,
+        broker_config: BrokerConfig,
+        *,
+        new_id: Callable[[], bytes] = new_topic_id,
+        fence: Fence | None = None,
     ) -> None:
         self._store = store
+        self.writes = Writes(store, fence)  # also used for configs, which have the same owner as topics
         self.broker_config = broker_config
         self._new_id = new_id
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[bytes, Topic] = {}
-        self._plain_names: dict[str, str] = {}  # without the difference between "." and "_" -> name
+        self._plain_names: dict[str, str] = {}  # name with "_" for "." -> name
         self._listeners: list[TopicListener] = []
-        self.prepare: Prepare = _nothing_to_prepare
+        self.preparation: Preparation = _NothingToPrepare()
         self._turns: dict[str, asyncio.Event] = {}
-        self._partitions = 0  # these two count what is about to be created, too
+        self._partitions = 0  # this and the next include what is being created
         self._topics = 0
         broker_config.on_change.append(self._defaults_changed)
 
     async def load(self) -> None:
-        """What the store has. For the start: nobody is told."""
+        """Load the topics from the store. For startup: listeners are not called."""
         configs: dict[str, dict[str, str]] = {}
-        for row in await self._store.load(ConfigRow):
-            if row.kind == TOPIC:
-                keep_known(TOPIC_CONFIGS, row, configs.setdefault(row.resource, {}))
+        for row in await self._store.load(ConfigRow, (TOPIC,)):
+            keep_known(TOPIC_CONFIGS, row, configs.setdefault(row.resource, {}))
         for topic in await self._store.load(TopicRow):
             own = configs.get(topic.name, {})
             config = self._config_or(own, self.broker_config.topic_config({}), topic.name)
@@ -177,7 +201,7 @@ class Topics:
         return len(self._by_name)
 
     def __iter__(self) -> Iterator[Topic]:
-        """By name. Safe against changes while it runs."""
+        """All topics, sorted by name. Topics may change during the iteration."""
         return iter(sorted(self._by_name.values(), key=lambda topic: topic.name))
 
     def find(self, name: str) -> Topic | None:
@@ -198,27 +222,18 @@ class Topics:
             raise UnknownTopicId(f"there is no topic with the id {topic_id.hex()}")
         return topic
 
-    def unknown(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Which of these belong to no topic: leftovers of a deletion that a crash cut short. They must be removed
-        before a topic of that name is created, or it would begin with their records."""
-        return [
-            each
-            for each in partitions
-            if (topic := self._by_name.get(each.topic)) is None or each.partition >= topic.partitions
-        ]
-
     def describe(self, name: str, names: Collection[str] | None = None) -> list[ConfigEntry]:
         return self.broker_config.describe_topic(self.get(name).configs, names)
 
     # Changing
 
     async def create(self, new: NewTopic, now_ms: TimestampMs, *, validate_only: bool = False) -> Topic:
-        """The new topic, or the one that would be created."""
+        """The new topic; with `validate_only`, the topic that would be created."""
         return await to_the_end(self._create(new, now_ms, validate_only))
 
     async def auto_create(self, name: str, now_ms: TimestampMs) -> Topic:
         """The topic of this name, created with the broker's defaults if there is none and the broker allows it."""
-        if not self.broker_config.flag("auto.create.topics.enable"):
+        if name in RESERVED or not self.broker_config.flag("auto.create.topics.enable"):
             return self.get(name)
         try:
             return await self.create(NewTopic(name), now_ms)
@@ -229,7 +244,7 @@ class Topics:
         return await to_the_end(self._delete(name, None))
 
     async def delete_id(self, topic_id: bytes) -> Topic:
-        """The topic with this id, never one that took its name since."""
+        """Delete the topic with this id, never a newer topic of the same name."""
         return await to_the_end(self._delete(self.get_id(topic_id).name, topic_id))
 
     async def add_partitions(
@@ -240,7 +255,7 @@ class Topics:
         *,
         validate_only: bool = False,
     ) -> Topic:
-        """The topic with `partitions` in all; `assignments` are the brokers of each one that is new."""
+        """Add partitions, up to `partitions` in total. `assignments` has the brokers of each new one."""
         return await to_the_end(self._add_partitions(name, partitions, assignments, validate_only))
 
     async def alter_configs(self, name: str, edit: Edit, *, validate_only: bool = False) -> Topic:
@@ -249,6 +264,8 @@ class Topics:
     async def _create(self, new: NewTopic, now_ms: TimestampMs, validate_only: bool) -> Topic:
         if not is_topic_name(new.name):
             raise InvalidTopic(_what_is_wrong_with(new.name))
+        if new.name in RESERVED and new.name not in self._by_name:
+            raise InvalidTopic(f"{new.name!r} is reserved for Kafka's own use: choose another name")
         async with self._turn(new.name):
             same = self._plain_names.get(_plain(new.name))
             if same == new.name:
@@ -265,11 +282,14 @@ class Topics:
             self._check_room(topics=1, partitions=partitions)
             if validate_only:
                 return topic
-            row = TopicRow(topic.name, topic.topic_id, topic.partitions, topic.created_ms)
             with self._counted(topics=1, partitions=partitions):
-                await self._store.write([Put(row), *row_changes(TOPIC, topic.name, {}, configs)])
-            await self._prepare(topic)
-            topic = replace(topic, config=self._config_or(configs, config, topic.name))  # the defaults may be new
+                try:
+                    await self._write_prepared(
+                        topic, [Insert(_row(topic)), *row_changes(TOPIC, topic.name, {}, configs)]
+                    )
+                except Conflict as error:
+                    raise TopicAlreadyExists(f"another broker has just created topic {new.name!r}") from error
+            topic = replace(topic, config=self._config_or(configs, config, topic.name))  # defaults may have changed
             self._keep(topic)
             self._tell(lambda listener: listener.topic_created(topic))
             return topic
@@ -279,8 +299,9 @@ class Topics:
             raise TopicDeletionDisabled("topics cannot be deleted here: delete.topic.enable is false")
         async with self._turn(name):
             topic = self.get(name) if topic_id is None else self.get_id(topic_id)
-            changes: list[Change] = [Delete(TopicRow, (name,)), Delete(ConfigRow, (TOPIC, name))]
-            await self._store.write(changes)
+            deleted = DeletedTopicRow(topic.topic_id, name)  # so that its logs are removed even after a crash
+            changes: list[Change] = [Delete(TopicRow, (name,)), Delete(ConfigRow, (TOPIC, name)), Put(deleted)]
+            await self.writes.decided(changes)
             del self._by_name[name], self._by_id[topic.topic_id], self._plain_names[_plain(name)]
             self._topics -= 1
             self._partitions -= topic.partitions
@@ -295,7 +316,7 @@ class Topics:
             more = partitions - before.partitions
             if more <= 0:
                 raise InvalidPartitions(
-                    f"topic {name!r} has {before.partitions} partitions; {partitions} would not be more"
+                    f"topic {name!r} has {before.partitions} partitions; the new number, {partitions}, must be higher"
                 )
             if assignments is not None:
                 if len(assignments) != more:
@@ -305,9 +326,9 @@ class Topics:
             self._check_room(topics=0, partitions=more)
             if validate_only:
                 return replace(before, partitions=partitions)
+            grown = replace(before, partitions=partitions)
             with self._counted(topics=0, partitions=more):
-                await self._store.write([Put(TopicRow(name, before.topic_id, partitions, before.created_ms))])
-            await self._prepare(replace(self.get(name), partitions=partitions))
+                await self._write_prepared(grown, [Update(_row(before), _row(grown))])
             after = replace(self.get(name), partitions=partitions)  # its config may have changed in the meantime
             self._become(after)
             return after
@@ -319,12 +340,12 @@ class Topics:
             after = replace(before, configs=configs, config=self.broker_config.topic_config(configs))
             if validate_only:
                 return after
-            await self._store.write(row_changes(TOPIC, name, before.configs, configs))
-            after = replace(after, config=self._config_or(configs, after.config, name))  # the defaults may be new
+            await self.writes.decided(row_changes(TOPIC, name, before.configs, configs))
+            after = replace(after, config=self._config_or(configs, after.config, name))  # defaults may have changed
             self._become(after)
             return after
 
-    # What a topic may be
+    # Limits of a topic
 
     def _partitions_of(self, new: NewTopic) -> int:
         if new.assignments:
@@ -335,7 +356,7 @@ class Topics:
             )
         if new.partitions == 0 or new.partitions < DEFAULT:
             raise InvalidPartitions(
-                f"{new.partitions} partitions are not possible: at least 1, or -1 for the default"
+                f"a topic cannot have {new.partitions} partitions: give at least 1, or -1 for the default"
             )
         return self.broker_config.number("num.partitions") if new.partitions == DEFAULT else new.partitions
 
@@ -343,7 +364,7 @@ class Topics:
         if (new.partitions, new.replication_factor) != (DEFAULT, DEFAULT):
             raise InvalidInput("with assignments the number of partitions and the replication factor must be -1")
         if sorted(partition for partition, _ in new.assignments) != list(range(len(new.assignments))):
-            raise InvalidReplicaAssignment("the assignments must be of the partitions 0, 1, 2, ..., each once")
+            raise InvalidReplicaAssignment("the assignments must name the partitions 0, 1, 2, ..., each once")
         for _, brokers in new.assignments:
             self._check_assignment(brokers)
         return len(new.assignments)
@@ -362,11 +383,11 @@ class Topics:
         ):
             limit = self.broker_config.number(name)
             if wanted > limit:
-                raise PolicyViolation(f"that would make {wanted} {what}; the broker is set to hold {limit} ({name})")
+                raise PolicyViolation(f"this would make {wanted} {what}; the limit of the broker is {limit} ({name})")
 
     @contextmanager
     def _counted(self, *, topics: int, partitions: int) -> Iterator[None]:
-        """They count towards the limits while they are being written, and from then on; not if that fails."""
+        """Count them towards the limits while they are being written and afterwards, but not if the write fails."""
         self._topics += topics
         self._partitions += partitions
         try:
@@ -378,15 +399,20 @@ class Topics:
 
     # Applying
 
-    async def _prepare(self, topic: Topic) -> None:
+    async def _write_prepared(self, topic: Topic, changes: Sequence[Change]) -> None:
+        """Store a topic when its new partitions can be used. If they cannot be prepared, nothing is stored."""
+        await self.preparation.prepare(topic)
         try:
-            await self.prepare(topic)
-        except Exception:
-            log.exception("partitions could not be prepared; the topic is changed all the same", topic=topic.name)
+            await self.writes.decided(changes)
+        except (OutcomeUnknown, asyncio.CancelledError):
+            raise  # the topic may be stored, and then needs what was prepared; the next start cleans up
+        except BaseException:
+            self.preparation.discard(topic)
+            raise
 
     @asynccontextmanager
     async def _turn(self, name: str) -> AsyncIterator[None]:
-        """Alone with a name, and with those that would collide with it."""
+        """Hold the lock on a name, and on the names that would collide with it."""
         key = _plain(name)
         while (earlier := self._turns.get(key)) is not None:
             await earlier.wait()
@@ -411,7 +437,7 @@ class Topics:
             try:
                 call(listener)
             except Exception:
-                log.exception("a listener failed; the topic is changed all the same")
+                log.exception("a listener of topics raised an exception; the topic is changed nevertheless")
 
     def _defaults_changed(self) -> None:
         for topic in self:
@@ -420,12 +446,16 @@ class Topics:
                 self._become(replace(topic, config=config))
 
     def _config_or(self, configs: Mapping[str, str], otherwise: TopicConfig, name: str) -> TopicConfig:
-        """What is in force; `otherwise` where the topic's configs contradict the broker's."""
+        """The config in force; `otherwise` if the topic's configs contradict the broker's."""
         try:
             return self.broker_config.topic_config(configs)
         except InvalidConfig as error:
-            log.warning("a topic's configs contradict the broker's: not in force", topic=name, reason=str(error))
+            log.warning("configs of a topic contradict the broker's and are ignored", topic=name, reason=str(error))
             return otherwise
+
+
+def _row(topic: Topic) -> TopicRow:
+    return TopicRow(topic.name, topic.topic_id, topic.partitions, topic.created_ms)
 
 
 def _plain(name: str) -> str:
@@ -434,7 +464,7 @@ def _plain(name: str) -> str:
 
 def _what_is_wrong_with(name: str) -> str:
     if not name or name in (".", ".."):
-        return f"a topic cannot be called {name!r}"
+        return f"{name!r} is not a valid topic name"
     if len(name) > 249:
-        return f"a topic name has at most 249 characters, not {len(name)}"
-    return f"{name!r} is not a topic name: only ASCII letters, digits, '.', '_' and '-' may be in it"
+        return f"a topic name may have at most 249 characters, not {len(name)}"
+    return f"{name!r} is not a valid topic name: only ASCII letters, digits, '.', '_' and '-' are allowed"

@@ -1,9 +1,15 @@
-"""The shell around the transaction coordinator: decisions are stored before markers are written, and replies go out
-after both; what was decided before a crash is completed after it."""
+"""The shell around the transaction coordinator: it stores decisions, then writes markers, then sends replies. What
+was decided before a crash is completed after the restart.
+
+When a write fails with `Fenced`, another broker owns the transactions. From then on no request is answered from
+memory and no marker is written: the other broker completes what is decided. Clients are told to look up their
+coordinator.
+"""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import structlog
@@ -11,28 +17,33 @@ import structlog
 from tidelog.broker.coordination.groups import GroupCoordinator
 from tidelog.broker.coordination.transactions import Ending, Outcome, TransactionCoordinator
 from tidelog.broker.coordination.transactions import messages as m
+from tidelog.broker.coordination.transactions.errors import NotCoordinator
+from tidelog.broker.ownership import Coordinated, Ownership
 from tidelog.broker.partition import Partition
 from tidelog.broker.producer_ids import ProducerIds
-from tidelog.broker.shell import Alarm, Writes, now_ms, send
+from tidelog.broker.shell import Alarm, monotonic_ms, now_ms, send, tell
 from tidelog.broker.topics import Topic, UnknownTopic
-from tidelog.errors import InvalidProducerEpoch, TidelogError
-from tidelog.metadata.store import MetadataStore
+from tidelog.broker.writes import Writes
+from tidelog.errors import Fenced, InvalidProducerEpoch, TidelogError
+from tidelog.metadata.store import Fence, MetadataStore
+from tidelog.model import TopicPartition
 from tidelog.promise import Promise
 from tidelog.storage.log import Appended
+from tidelog.storage.trouble import Trouble
 
-COORDINATOR_EPOCH = 0  # one node coordinates everything, from the beginning
 MARKER_RETRY_S = 1.0
+MARKED_AT_ONCE = 200  # partitions, in about 10 ms
 _MAY_NEED_AN_ID = m.InitProducerId | m.EndTransaction | m.DecideTransactions
 
 log = structlog.get_logger("tidelog.transactions")
 
 
 def reached(step: str) -> None:
-    """A place where a crash must not matter. Tests put something here that ends the process."""
+    """A point at which a crash must do no harm. Tests replace this function by one that ends the process."""
 
 
 class Transactions:
-    """Lives in the running event loop; one coordinator, one order of decisions."""
+    """Belongs to the running event loop; one coordinator makes all decisions, in order."""
 
     def __init__(
         self,
@@ -40,9 +51,14 @@ class Transactions:
         metadata: MetadataStore,
         producer_ids: ProducerIds,
         groups: GroupCoordinator,
+        ownership: Ownership,
+        fence: Fence | None = None,
     ) -> None:
         self.coordinator = coordinator
-        self._writes = Writes(metadata)
+        self._ownership = ownership
+        self._writes = Writes(metadata, fence)
+        self._is_resigned = False
+        self._news = coordinator.bounds.news
         self._producer_ids = producer_ids
         self._groups = groups
         self._partition: Callable[[str, int], Partition]
@@ -52,23 +68,35 @@ class Transactions:
         self._endings: set[Ending] = set()
         self._all_ended: asyncio.Future[None] | None = None
         self._queues: dict[int, asyncio.Future[None]] = {}
+        self._trouble = Trouble(log, bad="a marker could not be written", good="markers can be written again")
+        self._not_durable = Trouble(
+            log, bad="a marker could not be flushed to disk", good="the markers of a transaction are on disk"
+        )
 
     def begin(self, partition: Callable[[str, int], Partition], restored: Outcome) -> None:
-        """From here on there are partitions to write markers to; first for what was decided before."""
+        """Call it when partitions can be written to. Completes transactions that were decided before the restart."""
         self._partition = partition
         for ending in restored.endings:
-            log.info("completing a transaction", transactional_id=ending.transactional_id, commit=ending.committed)
+            log.info(
+                "completing a transaction that was decided before the restart",
+                transactional_id=ending.transactional_id,
+                commit=ending.committed,
+            )
         self._carry_out(restored)
 
     def ask(self, request: m.Request) -> Any:  # noqa: ANN401  (the request's reply)
-        """The reply, or a promise of it when it has to wait for a write or for markers."""
+        """The reply, or a promise of it if it has to wait for a write or for markers."""
         token: Promise[Any] = Promise()
+        if self._is_resigned:
+            return m.refusal(request, NotCoordinator.kafka_code)
         if self._producer_ids.are_few and isinstance(request, _MAY_NEED_AN_ID):
             task = self._loop.create_task(self._ask_with_ids(request, token))
             self._asking.add(task)
             task.add_done_callback(self._asking.discard)
             return token
-        outcome = self.coordinator.handle(request, token, now_ms())
+        outcome = self.coordinator.handle(request, token, monotonic_ms())
+        if self._news:
+            tell(self._news, log.warning)
         if not outcome.changes and not outcome.endings and len(outcome.replies) == 1:
             ((of, reply),) = outcome.replies
             if of is token:
@@ -80,18 +108,21 @@ class Transactions:
         try:
             await self._producer_ids.reserve()
         except TidelogError as error:
-            log.error("producer ids could not be reserved", reason=str(error))
-        self._carry_out(self.coordinator.handle(request, token, now_ms()))
+            log.error("producer ids could not be reserved; producers have to retry", reason=str(error))
+        if self._is_resigned:
+            send([(token, m.refusal(request, NotCoordinator.kafka_code))])
+        else:
+            self._carry_out(self.coordinator.handle(request, token, monotonic_ms()))
 
     def wait_in_line(self, producer_id: int) -> "PlaceInLine | None":
-        """A producer's batches are appended in the order in which they came, also if the first of them had to wait.
-        None: nobody waits."""
+        """A place after the waiting requests of a producer, because its batches are appended in the order in which
+        they arrived. None: no request of the producer is waiting."""
         return PlaceInLine(self._queues, producer_id) if producer_id in self._queues else None
 
     def start_line(self, producer_id: int) -> "PlaceInLine":
         return PlaceInLine(self._queues, producer_id)
 
-    # As a listener to topics.
+    # As a listener to topics
 
     def topic_created(self, _topic: Topic) -> None:
         pass
@@ -103,11 +134,21 @@ class Transactions:
         self._carry_out(self.coordinator.topics_deleted([topic.name]))
 
     def tick(self) -> None:
-        self._carry_out(self.coordinator.tick(now_ms()))
+        self._carry_out(self.coordinator.tick(monotonic_ms()))
 
     # Carrying decisions out
 
+    def _resign(self) -> None:
+        """Another broker owns the transactions."""
+        self._is_resigned = True
+        self._alarm.close()
+        self._endings.clear()
+        send(self.coordinator.resign())
+
     def _carry_out(self, outcome: Outcome) -> None:
+        if self._is_resigned:
+            send([(token, reply.failed(NotCoordinator.kafka_code)) for token, reply in outcome.replies])
+            return
         self._alarm.set()
         if outcome.changes:
             reached("deciding" if outcome.endings else "storing")
@@ -116,9 +157,13 @@ class Transactions:
             self._go_on(outcome)
 
     def _stored(self, outcome: Outcome, error: TidelogError | None) -> None:
+        if isinstance(error, Fenced):
+            self._resign()
+            self._carry_out(outcome)
+            return
         if error is not None:
-            log.error("a transaction's state could not be stored", reason=str(error))
-            outcome = self.coordinator.failed(outcome, now_ms())
+            log.error("the state of a transaction could not be stored; clients have to retry", reason=str(error))
+            outcome = self.coordinator.failed(outcome, monotonic_ms())
             self._alarm.set()
         else:
             reached("decided" if outcome.endings else "stored")
@@ -127,31 +172,58 @@ class Transactions:
         self._go_on(outcome)
 
     def _go_on(self, outcome: Outcome) -> None:
+        """Write the markers, and send the replies when all markers are in the logs."""
+        unmarked = len(outcome.endings)
+
+        def marked() -> None:
+            nonlocal unmarked
+            unmarked -= 1
+            if not unmarked:
+                send(outcome.replies)
+
         for ending in outcome.endings:
             self._endings.add(ending)
-            self._end(ending)
-        send(outcome.replies)
+            self._end(ending, marked)
+        if not outcome.endings:
+            send(outcome.replies)
 
-    def _end(self, ending: Ending) -> None:
-        """Write the markers; see to the rest when they are durable."""
-        if ending not in self._endings:
-            return  # the broker stops
-        appended, is_done = self._append_markers(ending)
-        waiting = len(appended)
+    def _end(self, ending: Ending, marked: Callable[[], None] = lambda: None) -> None:
+        """Append the markers, some at a time, then call `marked`. When they are durable, complete the transaction; if
+        that fails, try again later."""
+        partitions = iter(ending.partitions)
+        waiting, is_done = 1, True  # 1 stands for the appending itself
 
-        def durable(_: None, error: Exception | None) -> None:
-            nonlocal waiting, is_done
+        def one_less() -> None:
+            nonlocal waiting
             waiting -= 1
-            if error is not None:
-                log.error("a marker could not be made durable", reason=str(error))
-                is_done = False
             if not waiting:
                 self._ended_or_not(ending, is_done=is_done)
 
-        for marker in appended:
-            marker.when_done(durable)
-        if not appended:  # not at once: whoever asked for the end is answered first
-            self._loop.call_soon(partial(self._ended_or_not, ending, is_done=is_done))
+        def durable(_: Appended | None, error: Exception | None) -> None:
+            nonlocal is_done
+            if error is not None:
+                self._not_durable.failed(ending, error, transactional_id=ending.transactional_id)
+                is_done = False
+            one_less()
+
+        def go_on() -> None:
+            nonlocal waiting, is_done
+            if ending not in self._endings:
+                marked()
+                return  # the broker stops
+            some = tuple(islice(partitions, MARKED_AT_ONCE))
+            appended, all_are = self._append_markers(ending, some)
+            is_done = is_done and all_are
+            waiting += len(appended)
+            for marker in appended:
+                marker.when_done(durable)
+            if len(some) == MARKED_AT_ONCE:
+                self._loop.call_soon(go_on)  # let the event loop run in between
+            else:
+                marked()
+                self._loop.call_soon(one_less)  # not now: the client that ended the transaction is answered first
+
+        go_on()
 
     def _ended_or_not(self, ending: Ending, *, is_done: bool) -> None:
         if ending not in self._endings:
@@ -161,42 +233,48 @@ class Transactions:
             self._loop.call_later(MARKER_RETRY_S, self._end, ending)
             return
         reached("completed")
+        self._not_durable.worked(ending, transactional_id=ending.transactional_id)
         self._endings.remove(ending)
-        self._carry_out(self.coordinator.completed(ending, now_ms()))
+        self._carry_out(self.coordinator.completed(ending, monotonic_ms()))
         if not self._endings and self._all_ended is not None:
             self._all_ended.set_result(None)
             self._all_ended = None
 
-    def _append_markers(self, ending: Ending) -> tuple[list[Appended], bool]:
-        """What to wait for, and whether that is all."""
-        appended: list[Appended] = []
+    def _append_markers(
+        self, ending: Ending, partitions: Sequence[TopicPartition]
+    ) -> tuple[list[Promise[Appended]], bool]:
+        """Promises of the appended markers, and whether all markers could be appended."""
+        appended: list[Promise[Appended]] = []
         is_done = True
         at_ms = now_ms()
-        for topic, index in ending.partitions:
+        coordinator = self._ownership.coordinator(Coordinated.TRANSACTIONAL_ID, ending.transactional_id)
+        for topic, index in partitions:
             try:
                 partition = self._partition(topic, index)
                 marker = partition.end_transaction(
                     ending.producer_id,
                     ending.epoch,
                     committed=ending.committed,
-                    coordinator_epoch=COORDINATOR_EPOCH,
+                    coordinator_epoch=coordinator.epoch,
                     now_ms=at_ms,
                 )
             except UnknownTopic:
+                self._trouble.forget((topic, index))
                 continue
-            except InvalidProducerEpoch as error:  # somebody with a newer epoch has ended it
-                log.warning("a marker is not needed", partition=f"{topic}-{index}", reason=str(error))
-            except TidelogError as error:
-                log.error("a marker could not be written", partition=f"{topic}-{index}", reason=str(error))
+            except InvalidProducerEpoch as error:  # a producer with a newer epoch has ended it
+                log.warning("a marker is no longer needed", partition=f"{topic}-{index}", reason=str(error))
+            except Exception as error:  # even a bug: try again later, and go on with the other partitions
+                self._trouble.failed((topic, index), error, partition=f"{topic}-{index}")
                 is_done = False
             else:
                 reached("marked")
-                if not marker.done:
+                self._trouble.worked((topic, index), partition=f"{topic}-{index}")
+                if isinstance(marker, Promise):
                     appended.append(marker)
         return appended, is_done
 
     async def close(self) -> None:
-        """What is decided but not completed by now is completed by the next start."""
+        """The next start completes transactions that are decided but not completed."""
         self._alarm.close()
         if self._endings:
             self._all_ended = self._loop.create_future()
@@ -208,7 +286,8 @@ class Transactions:
 
 
 class PlaceInLine:
-    """Behind all others of its producer. `turn` comes when those have left; leave, whatever happens."""
+    """A place in the queue of a producer's requests. `turn` returns when all earlier ones have left. Always call
+    `leave`, also after an error."""
 
     __slots__ = ("_before", "_lines", "_mine", "_producer_id")
 

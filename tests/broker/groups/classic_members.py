@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 from tests.broker.groups.world import World
 from tidelog.broker.coordination.groups import Token
-from tidelog.broker.coordination.groups.embedded import write_subscription
 from tidelog.broker.coordination.groups.messages import (
     Heartbeat,
     HeartbeatReply,
@@ -17,9 +16,17 @@ from tidelog.broker.coordination.groups.messages import (
     SyncGroup,
     SyncGroupReply,
 )
+from tidelog.wire.embedded import encode_embedded
+from tidelog.wire.generated import consumer_protocol_subscription as consumers
 
 SESSION_MS = 10_000
 REBALANCE_MS = 60_000
+
+
+def write_subscription(topics: tuple[str, ...], owned: tuple[tuple[str, tuple[int, ...]], ...] = ()) -> bytes:
+    partitions = [consumers.TopicPartition(topic, list(each)) for topic, each in owned]
+    message = consumers.ConsumerProtocolSubscription(list(topics), owned_partitions=partitions)
+    return encode_embedded(consumers.DATA, message, 1)
 
 
 def protocols(*names: str, topics: tuple[str, ...] = ("t",)) -> tuple[Protocol, ...]:

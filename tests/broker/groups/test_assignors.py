@@ -60,7 +60,7 @@ def check_complete(target: Target, members: Mapping[str, Subscriber], numbers: M
 
 
 @given(st.sampled_from(sorted(ASSIGNORS)), st.one_of(alike, mixed), counts, ownership())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_every_partition_of_a_subscribed_topic_has_exactly_one_owner(
     name: str, members: dict[str, Subscriber], numbers: dict[bytes, int], before: dict[str, Set[Partition]]
 ) -> None:
@@ -68,7 +68,7 @@ def test_every_partition_of_a_subscribed_topic_has_exactly_one_owner(
 
 
 @given(st.one_of(alike, mixed), counts, ownership())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_uniform_leaves_no_partition_that_would_better_be_moved(
     members: dict[str, Subscriber], numbers: dict[bytes, int], before: dict[str, Set[Partition]]
 ) -> None:
@@ -81,7 +81,7 @@ def test_uniform_leaves_no_partition_that_would_better_be_moved(
 
 
 @given(st.sampled_from(sorted(ASSIGNORS)), st.one_of(alike, mixed), counts, ownership())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_a_settled_group_stays_as_it_is(
     name: str, members: dict[str, Subscriber], numbers: dict[bytes, int], before: dict[str, Set[Partition]]
 ) -> None:
@@ -90,7 +90,7 @@ def test_a_settled_group_stays_as_it_is(
 
 
 @given(alike, counts, ownership())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_uniform_moves_no_more_than_it_must_when_somebody_comes(
     members: dict[str, Subscriber], numbers: dict[bytes, int], before: dict[str, Set[Partition]]
 ) -> None:
@@ -101,7 +101,7 @@ def test_uniform_moves_no_more_than_it_must_when_somebody_comes(
 
 
 @given(alike, counts, ownership())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_uniform_moves_no_more_than_it_must_when_somebody_goes(
     members: dict[str, Subscriber], numbers: dict[bytes, int], before: dict[str, Set[Partition]]
 ) -> None:

@@ -222,4 +222,4 @@ class ClassicMachine(RuleBasedStateMachine):
 
 
 TestClassicGroup = ClassicMachine.TestCase
-TestClassicGroup.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestClassicGroup.settings = settings(max_examples=40, stateful_step_count=40)

@@ -23,6 +23,7 @@ from tidelog.broker.coordination.groups.messages import (
 )
 
 OK, UNKNOWN, FENCED_EPOCH, STALE, INVALID = 0, 25, 110, 113, 42
+FENCED_INSTANCE, UNRELEASED = 82, 111
 SESSION_MS = 45_000
 
 
@@ -391,6 +392,60 @@ def test_an_instance_id_in_use_is_not_given_away() -> None:
     assert b.beat() == 111
     a.leave(-1)
     assert b.beat() == OK
+
+
+def test_after_a_restart_a_successor_takes_the_place_of_a_static_member_that_is_silent() -> None:
+    """It may have ended while the coordinator was away, and could not say so."""
+    world = World()
+    a, b = Consumer(world, "a", instance="i"), Consumer(world, "b")
+    converge(a, b)
+    owned, epoch = set(a.owned), describe(world).group_epoch
+    world.restart()
+    again = Consumer(world, "again", instance="i")
+    assert again.beat() == OK
+    assert (again.owned, describe(world).group_epoch) == (owned, epoch)
+    assert a.beat() == FENCED_INSTANCE, "should it still run"
+    assert world.commit("g", member=a.member_id, generation=a.epoch) == UNKNOWN
+    assert Consumer(world, "third", instance="i").beat() == UNRELEASED
+    assert b.beat() == OK
+
+
+@pytest.mark.parametrize("speaks", ["heartbeat", "full heartbeat", "commit"])
+def test_after_a_restart_a_static_member_that_was_heard_keeps_its_instance_id(speaks: str) -> None:
+    world = World()
+    a = Consumer(world, "a", instance="i")
+    converge(a)
+    world.restart()
+    if speaks == "commit":
+        assert world.commit("g", member=a.member_id, generation=a.epoch) == OK
+    else:
+        assert a.beat(**({} if speaks == "heartbeat" else {"topic_partitions": a.reported()})) == OK
+    assert Consumer(world, "again", instance="i").beat() == UNRELEASED
+    assert a.beat() == OK
+
+
+def test_a_hundred_members_half_of_them_static_go_on_after_a_restart() -> None:
+    """Those that run, and the successors of those that do not."""
+    world = World(t=100)
+    members = [Consumer(world, f"m{n}", instance=f"i{n}" if n % 2 else None) for n in range(100)]
+    converge(*members)
+    owned = [set(member.owned) for member in members]
+    assert sorted(map(len, owned)) == [1] * 100
+    world.restart()
+    for n in range(1, 50, 2):
+        members[n] = Consumer(world, f"successor{n}", instance=f"i{n}")
+    converge(*members)
+    assert [member.owned for member in members] == owned
+
+
+def test_nothing_is_stored_again_because_of_a_restart() -> None:
+    world = World()
+    a, b = Consumer(world, "a", instance="i"), Consumer(world, "b")
+    converge(a, b)
+    before = world.writes
+    world.restart()
+    converge(a, b)
+    assert world.writes == before
 
 
 # Offsets

@@ -197,4 +197,4 @@ class ConsumerMachine(RuleBasedStateMachine):
 
 
 TestConsumerGroup = ConsumerMachine.TestCase
-TestConsumerGroup.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestConsumerGroup.settings = settings(max_examples=40, stateful_step_count=40)

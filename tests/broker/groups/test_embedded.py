@@ -4,6 +4,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given
 
+from tests.broker.groups.classic_members import write_subscription
 from tidelog.broker.coordination.groups.embedded import (
     Assignment,
     MalformedConsumerMetadata,
@@ -11,7 +12,6 @@ from tidelog.broker.coordination.groups.embedded import (
     read_assignment,
     read_subscription,
     write_assignment,
-    write_subscription,
 )
 
 names = st.text(max_size=20)

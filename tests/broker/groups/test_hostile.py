@@ -5,9 +5,10 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import given, settings
 
+from tests.broker.groups.classic_members import write_subscription
 from tests.broker.groups.world import World
 from tidelog.broker.coordination.groups import GroupConfig, Token
-from tidelog.broker.coordination.groups.embedded import write_assignment, write_subscription
+from tidelog.broker.coordination.groups.embedded import write_assignment
 from tidelog.broker.coordination.groups.messages import (
     CommittedPartition,
     CommittedTopic,
@@ -125,7 +126,7 @@ steps = st.one_of(
 
 
 @given(st.lists(steps, max_size=50))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_every_request_is_answered_once_and_none_raises(steps: list[Any]) -> None:
     world = World(GroupConfig(group_max_size=3, group_consumer_max_size=3, group_initial_rebalance_delay_ms=1_000))
     waiting: list[Token] = []

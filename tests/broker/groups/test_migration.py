@@ -1,10 +1,10 @@
 """Groups that change between the classic and the consumer protocol while their members go on."""
 
-from tests.broker.groups.classic_members import SESSION_MS, Member, protocols, settle
+from tests.broker.groups.classic_members import SESSION_MS, Member, protocols, settle, write_subscription
 from tests.broker.groups.consumer_members import Consumer
 from tests.broker.groups.world import World
 from tidelog.broker.coordination.groups import GroupConfig
-from tidelog.broker.coordination.groups.embedded import read_assignment, write_assignment, write_subscription
+from tidelog.broker.coordination.groups.embedded import read_assignment, write_assignment
 from tidelog.broker.coordination.groups.messages import (
     ConsumerGroupDescribe,
     ConsumerGroupDescribeReply,

@@ -11,7 +11,7 @@ import hypothesis.strategies as st
 from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from tests.broker.groups.classic_members import Member
+from tests.broker.groups.classic_members import Member, write_subscription
 from tests.broker.groups.consumer_members import Consumer
 from tests.broker.groups.world import World
 from tidelog.broker.coordination.groups.assignors import Subscriber, assign_uniformly
@@ -20,7 +20,6 @@ from tidelog.broker.coordination.groups.embedded import (
     read_assignment,
     read_subscription,
     write_assignment,
-    write_subscription,
 )
 from tidelog.broker.coordination.groups.messages import (
     ConsumerGroupDescribe,
@@ -215,4 +214,4 @@ class MigrationMachine(RuleBasedStateMachine):
 
 
 TestMigration = MigrationMachine.TestCase
-TestMigration.settings = settings(max_examples=30, stateful_step_count=40, deadline=None)
+TestMigration.settings = settings(max_examples=30, stateful_step_count=40)

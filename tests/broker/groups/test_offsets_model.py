@@ -71,4 +71,4 @@ class OffsetMachine(RuleBasedStateMachine):
 
 
 TestOffsets = OffsetMachine.TestCase
-TestOffsets.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestOffsets.settings = settings(max_examples=40, stateful_step_count=30)

@@ -6,6 +6,7 @@ from itertools import count
 from typing import TypeVar
 
 from tidelog.broker.coordination.groups import GroupConfig, GroupCoordinator, Outcome, Token, Topic
+from tidelog.broker.coordination.groups.classic import ClassicGroup
 from tidelog.broker.coordination.groups.messages import (
     CommittedPartition,
     CommittedTopic,
@@ -20,7 +21,7 @@ from tidelog.broker.coordination.groups.messages import (
     Request,
 )
 from tidelog.metadata.rows import GroupMemberRow, GroupRow, OffsetRow, Row
-from tidelog.metadata.store import Change, Put
+from tidelog.metadata.store import Change, Delete, Put
 
 R = TypeVar("R")
 START_MS = 1_700_000_000_000
@@ -56,7 +57,8 @@ class World:
     def __init__(self, config: GroupConfig | None = None, **partitions: int) -> None:
         self.config = config or GroupConfig()
         self.topics = Catalog(**(partitions or {"t": 4, "u": 4}))
-        self.now_ms = START_MS
+        self.now_ms = START_MS  # the clock of deadlines
+        self.step_ms = 0  # how far the wall clock was put forward, or back
         self.rows: dict[tuple[str | int, ...], Row] = {}
         self.replies: dict[Token, Reply] = {}
         self.writes = 0
@@ -67,7 +69,7 @@ class World:
         self.coordinator = self._started()
 
     def _started(self) -> GroupCoordinator:
-        coordinator = GroupCoordinator(self.config, self.topics, lambda: f"#{next(self._ids)}")
+        coordinator = GroupCoordinator(self.config, self.topics, lambda: f"#{next(self._ids)}", lambda: self.wall_ms)
         rows = [self.rows[key] for key in sorted(self.rows, key=str)]  # a table has no order of its own
         coordinator.restore(
             [row for row in rows if isinstance(row, GroupRow)],
@@ -81,6 +83,10 @@ class World:
         """Everything that was not stored is lost; so is everybody's connection."""
         self.held = None
         self.coordinator = self._started()
+
+    @property
+    def wall_ms(self) -> int:
+        return self.now_ms + self.step_ms
 
     # Requests
 
@@ -127,6 +133,28 @@ class World:
         for token, reply in outcome.replies:
             assert token not in self.replies, f"two replies to {token!r}"
             self.replies[token] = reply
+        self._check_counts()
+
+    def _check_counts(self) -> None:
+        """What the coordinator says it keeps is what it keeps."""
+        members = weight = 0
+        for group_id, group in self.coordinator._groups.items():
+            members += len(group.members)
+            weight += sum(member.weight for member in group.members.values())
+            if isinstance(group, ClassicGroup):
+                members += len(group._promised)
+                weight += sum(len(group_id) + len(member_id) for member_id in group._promised)
+                assert all(
+                    member.weight >= len(member.assignment) + sum(len(data) for _, data in member.protocols)
+                    for member in group.members.values()
+                )
+            else:
+                assert all(
+                    member.weight == member.weigh(group_id, group.target.get(member_id, frozenset()))
+                    for member_id, member in group.members.items()
+                )
+        bounds = self.coordinator.bounds
+        assert (bounds.members.used, bounds.member_bytes.used) == (members, weight)
 
     def hold_writes(self) -> None:
         self.held = []
@@ -141,6 +169,7 @@ class World:
             row = change.row
             self.rows[type(row).__name__, *(getattr(row, name) for name in row.KEY)] = row
         else:
+            assert isinstance(change, Delete)
             prefix = (change.table.__name__, *change.key)
             for key in [key for key in self.rows if key[: len(prefix)] == prefix]:
                 del self.rows[key]

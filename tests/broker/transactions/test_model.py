@@ -1,5 +1,5 @@
-"""Random histories of several producers, with crashes and failing writes and markers, against a simple model: each
-transaction ends as its client was told, in all its partitions or none, once."""
+"""Random histories of several producers, with crashes, writes that fail but may be there, and failing markers,
+against a simple model: each transaction ends as its client was told, in all its partitions or none, once."""
 
 import random
 from collections.abc import Callable
@@ -30,7 +30,7 @@ class History:
 
     def step(self) -> None:
         world, rng = self.world, self.rng
-        world.writes_fail = rng.random() < 0.1
+        world.writes_fail, world.failures_stick = rng.random() < 0.1, rng.random() < 0.5
         world.markers_fail = rng.random() < 0.1
         id_ = rng.choice(IDS)
         client = self.clients[id_]

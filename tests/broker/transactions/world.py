@@ -6,23 +6,27 @@ from typing import Any
 from tidelog.broker.coordination.transactions import Ending, Outcome, TransactionConfig, TransactionCoordinator
 from tidelog.broker.coordination.transactions import messages as m
 from tidelog.metadata.rows import DecisionRow, OffsetRow, Row, TransactionOffsetRow, TransactionRow
-from tidelog.metadata.store import Change, Put
+from tidelog.metadata.store import Change, Delete, Put
 from tidelog.model import TopicPartition
 
 A0, A1, B0 = TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0)
 
 
 class World:
-    """`writes_hang` keeps writes open until `settle`; `writes_fail` and `markers_fail` are what they say."""
+    """`writes_hang` keeps writes open until `settle`, `markers_hang` markers until `retry_markers`; `writes_fail` and
+    `markers_fail` are what they say; `failures_stick`: a write that fails took effect all the same, which its writer
+    cannot know."""
 
     def __init__(self, config: TransactionConfig | None = None) -> None:
         self.config = config or TransactionConfig()
-        self.now_ms = 1_000_000
+        self.now_ms = 1_000_000  # the clock of deadlines
+        self.step_ms = 0  # how far the wall clock was put forward, or back
         self.rows: dict[tuple[Any, ...], Row] = {}
         self.markers: list[tuple[TopicPartition, int, int, bool]] = []
         self.last_id = 99
         self.has_ids = True
-        self.writes_fail = self.writes_hang = self.markers_fail = False
+        self.writes_fail = self.writes_hang = self.markers_fail = self.markers_hang = False
+        self.failures_stick = False
         self.hanging: list[Outcome] = []
         self.failed_endings: list[Ending] = []
         self.replies: dict[int, Any] = {}
@@ -33,7 +37,7 @@ class World:
     def start(self) -> None:
         """As after a crash: only rows and markers are left."""
         self.hanging, self.failed_endings = [], []
-        self.coordinator = TransactionCoordinator(self.config, self._new_id)
+        self.coordinator = TransactionCoordinator(self.config, self._new_id, lambda: self.now_ms + self.step_ms)
         self._carry_out(
             self.coordinator.restore(
                 self.table(TransactionRow), self.table(TransactionOffsetRow), self.table(DecisionRow), self.now_ms
@@ -86,11 +90,12 @@ class World:
             self._written(outcome)
 
     def _written(self, outcome: Outcome) -> None:
+        if not self.writes_fail or self.failures_stick:
+            for change in outcome.changes:
+                self._apply(change)
         if self.writes_fail:
             outcome = self.coordinator.failed(outcome, self.now_ms)
         else:
-            for change in outcome.changes:
-                self._apply(change)
             self.coordinator.written(outcome)
         self._go_on(outcome)
 
@@ -99,6 +104,7 @@ class World:
             row = change.row
             self.rows[type(row), *(getattr(row, name) for name in row.KEY)] = row
         else:
+            assert isinstance(change, Delete)
             prefix = (change.table, *change.key)
             for key in [key for key in self.rows if key[: len(prefix)] == prefix]:
                 del self.rows[key]
@@ -110,11 +116,17 @@ class World:
             assert isinstance(token, int)
             assert token not in self.replies, "answered twice"
             self.replies[token] = reply
+        known = self.coordinator._transactions.values()
+        bounds = self.coordinator.bounds
+        assert (bounds.ids.used, bounds.entries.used) == (len(known), sum(each.entries for each in known))
 
     def _end(self, ending: Ending) -> None:
         row = self.rows[TransactionRow, ending.transactional_id]
         assert isinstance(row, TransactionRow)
         assert row.state == ("PrepareCommit" if ending.committed else "PrepareAbort"), "the decision is stored first"
+        if self.markers_hang:
+            self.failed_endings.append(ending)
+            return
         if self.markers_fail:
             self.failed_endings.append(ending)
             self._carry_out(self.coordinator.stuck(ending))

@@ -1,1 +1,1 @@
-"""State machines for groups (and, later, transactions): requests and the time go in, replies and rows come out."""
+"""State machines for groups and transactions, without I/O: requests and the time go in, replies and rows come out."""

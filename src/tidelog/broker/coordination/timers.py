@@ -1,7 +1,8 @@
-"""Deadlines without a clock: set, moved and cancelled in constant time, run by whoever knows the time.
+"""Deadlines without a clock: the caller passes the time. Setting, moving and cancelling take constant time.
 
 A heartbeat moves its member's deadline a thousand times more often than a session expires. So moving a deadline later
-leaves the heap alone: the timer is found at its old place, seen not to be due, and put back at its new one.
+does not change the heap: when the timer's old entry comes up it is not due yet, and is pushed again with the new
+deadline.
 """
 
 from collections.abc import Callable
@@ -17,7 +18,7 @@ class Timer:
     def __init__(self, action: Callable[[int], None]) -> None:
         self.action = action
         self.deadline_ms: int | None = None
-        self.queued_ms: int | None = None  # where the heap holds it; other entries of it are leftovers
+        self.queued_ms: int | None = None  # of its valid entry in the heap; its other entries are stale
 
 
 class Timers:
@@ -36,7 +37,7 @@ class Timers:
         timer.deadline_ms = None
 
     def next_deadline_ms(self) -> int | None:
-        """When `run` is worth calling again: never later than the next deadline, sometimes earlier."""
+        """When to call `run` again: never later than the next deadline, sometimes earlier."""
         heap = self._heap
         while heap and (heap[0][2].deadline_ms is None or heap[0][2].queued_ms != heap[0][0]):
             at_ms, _, timer = heappop(heap)
@@ -45,7 +46,7 @@ class Timers:
         return heap[0][0] if heap else None
 
     def run(self, now_ms: int) -> None:
-        """Runs the actions of all timers whose deadline is not after now, in the order of their deadlines."""
+        """Runs the actions of all timers whose deadline is now or earlier, in the order of their deadlines."""
         heap = self._heap
         while heap and heap[0][0] <= now_ms:
             at_ms, _, timer = heappop(heap)

@@ -1,10 +1,10 @@
 """Consumer groups: membership by the classic and the consumer protocol, and committed offsets.
 
-`GroupCoordinator` is the way in; `messages` has its requests and replies.
+`GroupCoordinator` is the entry point; `messages` has its requests and replies.
 """
 
 from tidelog.broker.coordination.groups.config import GroupConfig
 from tidelog.broker.coordination.groups.coordinator import GroupCoordinator, Outcome
-from tidelog.broker.coordination.groups.environment import Pace, Token, Topic, Topics
+from tidelog.broker.coordination.groups.environment import Pace, Token, Topic, TopicCatalog
 
-__all__ = ["GroupConfig", "GroupCoordinator", "Outcome", "Pace", "Token", "Topic", "Topics"]
+__all__ = ["GroupConfig", "GroupCoordinator", "Outcome", "Pace", "Token", "Topic", "TopicCatalog"]

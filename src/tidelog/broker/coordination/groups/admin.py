@@ -1,4 +1,4 @@
-"""What operators are told of groups."""
+"""Listing and describing groups, for operators."""
 
 from collections.abc import Mapping
 from typing import TypeAlias

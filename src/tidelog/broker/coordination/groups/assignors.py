@@ -1,11 +1,12 @@
-"""Server-side assignors of the consumer protocol: who should own which partition.
+"""Server-side assignors of the consumer protocol: they compute which member should own which partition.
 
-    uniform   the same number of partitions for everyone, give or take one, and as few moves as that allows (default)
-    range     each topic in contiguous ranges over its subscribers in the order of their ids, so that topics with the
-              same number of partitions and subscribers are co-partitioned; who comes or goes moves many partitions
+    uniform   the same number of partitions for every member, plus or minus one, with the fewest moves (default)
+    range     each topic in contiguous ranges over its subscribers, in the order of their ids, so that topics with the
+              same number of partitions and subscribers are co-partitioned; a member that joins or leaves causes many
+              moves
 
-Both give every partition of a subscribed topic to exactly one of its subscribers, and are functions of their input:
-the same group gets the same assignment. Racks play no part.
+Both assign every partition of a subscribed topic to exactly one of its subscribers, and are deterministic: the same
+group gets the same assignment. Racks are ignored.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -49,7 +50,7 @@ def assign_uniformly(
     partition_counts: Mapping[bytes, int],
     current: Mapping[str, Set[Partition]],
 ) -> Target:
-    # Whole-set operations wherever possible: a group of a thousand members is assigned anew each time one joins.
+    # Whole-set operations wherever possible: a group of a thousand members is reassigned each time one joins.
     within = {
         topic_ids: frozenset(
             (topic_id, partition) for topic_id in topic_ids for partition in range(partition_counts.get(topic_id, 0))
@@ -85,8 +86,8 @@ def _by_topic(subscribers: Mapping[str, Subscriber], partition_counts: Mapping[b
 
 
 def _level_alike(target: Target, free: list[Partition]) -> None:
-    """Everyone may own everything: cut whoever has too much, and fill up whoever has too little. The odd partitions
-    stay with those who have most, so that nothing moves without need."""
+    """For members with the same subscription: take partitions from members that have too many, and give them to
+    members that have too few. The remainder stays with the members that have most, to avoid needless moves."""
     if not target:
         return
     least, extra = divmod(len(free) + sum(map(len, target.values())), len(target))
@@ -107,7 +108,7 @@ def _level_alike(target: Target, free: list[Partition]) -> None:
 
 
 def _hand_out(shares: dict[str, set[Partition]], by_topic: dict[bytes, list[str]], free: Set[Partition]) -> None:
-    """Every free partition goes to its least loaded subscriber; topics with the least choice come first."""
+    """Assigns every free partition to its least loaded subscriber; topics with the fewest subscribers come first."""
     free_of: dict[bytes, list[Partition]] = {}
     for partition in sorted(free):
         free_of.setdefault(partition[0], []).append(partition)
@@ -123,8 +124,8 @@ def _hand_out(shares: dict[str, set[Partition]], by_topic: dict[bytes, list[str]
 def _level(
     shares: dict[str, set[Partition]], by_topic: dict[bytes, list[str]], current: Mapping[str, Set[Partition]]
 ) -> None:
-    """Moves partitions from a subscriber to one with at least two fewer, until there is no such pair. Each move makes
-    the sum of the squares of the loads smaller, so it ends."""
+    """Moves partitions from a subscriber to one with at least two fewer, until there is no such pair. It terminates,
+    because each move reduces the sum of the squares of the loads."""
     moved = True
     while moved:
         moved = False

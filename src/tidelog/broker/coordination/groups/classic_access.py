@@ -1,9 +1,9 @@
-"""The classic protocol's requests, served by a consumer group: members that have not been upgraded yet.
+"""Requests of the classic protocol, served by a consumer group: for members that have not been upgraded yet.
 
-To such a member the group looks like one whose leader is somebody else. JoinGroup is answered at once, with the
-member's epoch as the generation; SyncGroup brings what it owns. When it has to give partitions up, or can get more,
-its heartbeat is told REBALANCE_IN_PROGRESS, so it joins again; what its subscription then says it owns is what it has
-not given up.
+To such a member the group looks like one with another member as leader. JoinGroup is answered at once, with the
+member's epoch as the generation; SyncGroup returns the member's partitions. When the member has to give up
+partitions, or can get more, its heartbeat is answered with REBALANCE_IN_PROGRESS, so it joins again. The owned
+partitions in its new subscription are those that it has not given up.
 """
 
 from collections.abc import Iterable
@@ -15,6 +15,7 @@ from tidelog.broker.coordination.groups.consumer_member import (
     ConsumerMember,
     MemberState,
     by_topic,
+    weight_of,
 )
 from tidelog.broker.coordination.groups.embedded import (
     PROTOCOL_TYPE,
@@ -46,7 +47,7 @@ from tidelog.broker.coordination.groups.subscriptions import Interest
 
 
 class ClassicAccess:
-    """Has the methods of `ClassicGroup` that serve members."""
+    """Has the same methods for members as `ClassicGroup`."""
 
     def __init__(self, env: Environment, group: ConsumerGroup) -> None:
         self._env = env
@@ -66,6 +67,8 @@ class ClassicAccess:
             member_id = f"{request.client_id}-{self._env.new_id()}"
             self._env.reply(token, JoinGroupReply(MemberIdRequired.kafka_code, member_id=member_id))
             return
+        weight = sum(len(protocol.metadata) for protocol in request.protocols) + weight_of(subscription.topics, None)
+        group.check_room_for(request.member_id, weight)
         member = self._member(request, now_ms, owns_something=bool(subscription.owned))
         timeout_ms = request.rebalance_timeout_ms if request.rebalance_timeout_ms >= 0 else request.session_timeout_ms
         news = {
@@ -108,10 +111,10 @@ class ClassicAccess:
         protocol = classic.protocols[0].name
         for theirs, ours in ((request.protocol_type, PROTOCOL_TYPE), (request.protocol_name, protocol)):
             if theirs is not None and theirs != ours:
-                raise InconsistentGroupProtocol(f"{member.member_id} was told {ours}, not {theirs}")
+                raise InconsistentGroupProtocol(f"{member.member_id} has protocol {ours}, not {theirs}")
         if member.epoch < group.group_epoch and member.state is not MemberState.UNREVOKED:
             group.lose_patience_later(member, now_ms)
-            raise RebalanceInProgress(f"{group.group_id} is past epoch {member.epoch}")
+            raise RebalanceInProgress(f"{group.group_id} has a later epoch than {member.epoch}")
         group.end_wait(member)
         group.renew_session(member, now_ms)
         assignment = tuple(
@@ -170,8 +173,8 @@ class ClassicAccess:
             member = group.members.get(member_id)
             if member is not None:
                 return member
-            # An id that is not a member's is one that we just gave out, or belongs to one that was removed. The
-            # latter may still work on partitions that are others' by now: it must be told before it is let in again.
+            # An id without a member was just given out by us, or belongs to a member that was removed. The latter may
+            # still be using partitions that have other owners by now: it must get an error before it joins again.
             if owns_something:
                 raise UnknownMemberId(f"no member has id {member_id}")
         group.check_room()
@@ -190,7 +193,7 @@ class ClassicAccess:
         return member, member.classic
 
     def _shares_protocol(self, request: JoinGroup) -> bool:
-        """Whether all classic members would still have a protocol in common, should they be left alone."""
+        """True if all classic members would still have a protocol in common, should the group be downgraded."""
         common = {protocol.name for protocol in request.protocols}
         for member in self._group.members.values():
             if member.classic is not None:

@@ -1,11 +1,12 @@
-"""What a classic group is at one moment: its state, generation and members, what is stored and told of it.
+"""The state of a classic group: its generation and members, its rows, and its description for operators.
 
-How it changes is in `classic`.
+How the state changes is in `classic`.
 """
 
 from enum import StrEnum
 
 from tidelog.broker.coordination.groups.embedded import PROTOCOL_TYPE, MalformedConsumerMetadata, read_subscription
+from tidelog.broker.coordination.groups.environment import GroupBounds
 from tidelog.broker.coordination.groups.errors import NonEmptyGroup
 from tidelog.broker.coordination.groups.messages import DescribedClassicGroup, DescribedClassicMember
 from tidelog.broker.coordination.groups.roster import Member, Roster
@@ -32,15 +33,15 @@ FOLLOWS = {
 class ClassicRecord:
     kind = "classic"
 
-    def __init__(self, group_id: str, now_ms: int, generation: int) -> None:
+    def __init__(self, group_id: str, since_ms: int, generation: int, bounds: GroupBounds) -> None:
         self.group_id = group_id
         self.state = State.EMPTY
-        self.state_since_ms = now_ms
+        self.state_since_ms = since_ms  # by the wall clock
         self.generation = generation
-        self.protocol_type = ""  # "" until somebody joins: a group that only keeps offsets
+        self.protocol_type = ""  # "" until a member joins: a group that only has offsets
         self.protocol: str | None = None
         self.leader: str | None = None
-        self.roster = Roster()
+        self.roster = Roster(bounds, len(group_id))
 
     @property
     def is_empty(self) -> bool:
@@ -51,7 +52,7 @@ class ClassicRecord:
         return self.roster.members
 
     def subscribed_topics(self) -> frozenset[str] | None:
-        """None if unknown: members that are not consumers, or that have not voted for a protocol yet."""
+        """None if unknown: the members are not consumers, or have not elected a protocol yet."""
         if not self.roster.members:
             return frozenset()
         if self.protocol_type != PROTOCOL_TYPE or self.protocol is None:
@@ -66,12 +67,13 @@ class ClassicRecord:
             return None
 
     def check_offset_delete(self) -> None:
-        """Consumers say which topics they use, so that offsets of others can go; other members do not."""
+        """Raises if the group has members that are not consumers: the topics they use, whose offsets must stay, are
+        unknown."""
         if self.roster.members and self.protocol_type != PROTOCOL_TYPE:
             raise NonEmptyGroup(f"{self.group_id} has members")
 
     def offsets_expire_from(self, committed_ms: int) -> int | None:
-        """When an offset's retention began, or None while it may not expire."""
+        """The start of the retention of an offset, or None while it may not expire."""
         if self.state is State.EMPTY:
             return committed_ms if not self.protocol_type else max(self.state_since_ms, committed_ms)
         return committed_ms if self.state is State.STABLE and self.protocol_type == PROTOCOL_TYPE else None

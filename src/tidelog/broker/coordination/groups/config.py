@@ -1,4 +1,4 @@
-"""The settings of group coordination, named and defaulted as Kafka's broker configs."""
+"""The settings of group coordination, with the names and defaults of Kafka's broker configs."""
 
 from dataclasses import dataclass
 
@@ -26,6 +26,11 @@ class GroupConfig:
     offset_metadata_max_bytes: int = 4096
     offsets_retention_minutes: int = 7 * 24 * 60
     offsets_retention_check_interval_ms: int = 600_000
+    # Bounds of what is kept in memory, over all groups.
+    tidelog_max_groups: int = 50_000
+    tidelog_max_group_members: int = 50_000
+    tidelog_max_group_bytes: int = 128 << 20
+    tidelog_max_group_offset_bytes: int = 256 << 20
 
     def __post_init__(self) -> None:
         problems = [
@@ -42,6 +47,10 @@ class GroupConfig:
                 ("offset_metadata_max_bytes", 0),
                 ("offsets_retention_minutes", 1),
                 ("offsets_retention_check_interval_ms", 1),
+                ("tidelog_max_groups", 1),
+                ("tidelog_max_group_members", 1),
+                ("tidelog_max_group_bytes", 1),
+                ("tidelog_max_group_offset_bytes", 1),
             )
             if getattr(self, name) < least
         ]
@@ -50,7 +59,7 @@ class GroupConfig:
         if self.group_consumer_heartbeat_interval_ms >= self.group_consumer_session_timeout_ms:
             problems.append("group.consumer.heartbeat.interval.ms must be below group.consumer.session.timeout.ms")
         if self.group_consumer_default_assignor not in ("uniform", "range"):
-            problems.append(f"there is no assignor {self.group_consumer_default_assignor!r}: say uniform or range")
+            problems.append(f"there is no assignor {self.group_consumer_default_assignor!r}: use uniform or range")
         if self.group_consumer_migration_policy not in ("disabled", "upgrade", "downgrade", "bidirectional"):
             problems.append(
                 "group.consumer.migration.policy must be disabled, upgrade, downgrade or bidirectional,"

@@ -1,30 +1,33 @@
-"""The consumer rebalance protocol (KIP-848): the coordinator assigns, members follow by heartbeat, nobody waits.
+"""The consumer rebalance protocol (KIP-848): the coordinator assigns, heartbeats tell the members, no request waits.
 
 Three numbers, each of which only grows:
 
-    group epoch        + 1 when somebody joins, leaves or subscribes otherwise, or a subscribed topic changes
-    assignment epoch   the group epoch for which the target, who should own what, was computed
+    group epoch        + 1 when a member joins, leaves or changes its subscription, or a subscribed topic changes
+    assignment epoch   the group epoch for which the target (the partitions each member should own) was computed
     member epoch       the assignment epoch that a member has reached
 
-A heartbeat does all the work, for its own member: it notes what is new about the member; if that or anything else has
-raised the group epoch it computes a new target; then it moves the member towards the target (see `consumer_member`).
-The group is
+All work is done by heartbeats, each for its own member. A heartbeat first stores what changed about the member. If
+the group epoch has grown since the last assignment, it computes a new target. Then it moves the member towards the
+target (see `consumer_member`). The group is
 
     Empty         without members
-    Assigning     if the group epoch is past the assignment epoch; the next heartbeat of anybody ends that
+    Assigning     if the group epoch is higher than the assignment epoch, until the next heartbeat of any member
     Reconciling   if some member has not reached the target
     Stable        otherwise
 
-A member that is silent for the session timeout, or that does not give up partitions within its rebalance timeout, is
-removed. A static member may leave for a while (-2): its partitions wait for whoever comes next with its instance id,
-for as long as its session lasts.
+A member that sends no heartbeat for the session timeout, or that does not give up partitions within its rebalance
+timeout, is removed. A static member may leave temporarily (epoch -2): its partitions are reserved for the next member
+with its instance id, for as long as its session lasts. While a static member has not left, another one with its
+instance id is refused (UNRELEASED_INSTANCE_ID), which ends most clients. There is one exception, after a restart: a
+member cannot leave while its coordinator is down, so a member that has sent nothing since the restart is replaced by
+its successor, and is fenced if it still runs.
 
-Members learn of a new target with their next heartbeat, and get what others gave up with the one after that. So
-heartbeats are asked for more often while there is something to learn: from a member that is not done, and from all
-for one usual interval after the epoch rose, because who starts rarely starts alone.
+Members learn of a new target with their next heartbeat, and get partitions that others gave up with the one after
+that. So members are told to send heartbeats more often while there is something to learn: a member that is not
+reconciled, and all members for one usual interval after the epoch grew, because members often start together.
 
-Stored: a row for the group whenever an epoch moves, and one for each member that changed. A restarted coordinator
-knows every epoch, target and owner, so heartbeats go on as if nothing had happened.
+Stored: the row of the group whenever an epoch changes, and the row of each member that changed. A restarted
+coordinator knows every epoch, target and owner, so heartbeats continue as if nothing had happened.
 """
 
 from collections import Counter
@@ -40,6 +43,7 @@ from tidelog.broker.coordination.groups.consumer_member import (
     as_reply,
     from_request,
     member_from_row,
+    weight_of,
 )
 from tidelog.broker.coordination.groups.embedded import PROTOCOL_TYPE
 from tidelog.broker.coordination.groups.environment import GROUP_ROW, Environment
@@ -69,15 +73,15 @@ from tidelog.broker.coordination.groups.subscriptions import Interest, Resolved,
 from tidelog.broker.coordination.timers import Timer
 from tidelog.metadata.rows import GroupMemberRow, GroupRow
 
-_HURRY = 10  # times more often
+_HURRY = 10  # heartbeats are this many times more frequent
 _HURRY_AT_MOST_EVERY_MS = 100
 
 
 def check_heartbeat(request: ConsumerGroupHeartbeat, max_pattern_length: int) -> None:
-    """Raises unless the request makes sense by itself."""
+    """Raises if the request is invalid by itself, without looking at the group."""
     epoch = request.member_epoch
     if epoch < LEAVE_STATIC_EPOCH:
-        raise InvalidRequest(f"MemberEpoch {epoch} means nothing.")
+        raise InvalidRequest(f"MemberEpoch {epoch} is invalid.")
     if request.instance_id == "":
         raise InvalidRequest("InstanceId can't be empty.")
     if request.rack_id == "":
@@ -105,7 +109,7 @@ class ConsumerGroup:
     kind = "consumer"
     protocol_type = PROTOCOL_TYPE
 
-    def __init__(self, env: Environment, group_id: str, now_ms: int, epoch: int = 0) -> None:
+    def __init__(self, env: Environment, group_id: str, since_ms: int, epoch: int = 0) -> None:
         self._env = env
         self.group_id = group_id
         self.group_epoch = epoch
@@ -114,7 +118,7 @@ class ConsumerGroup:
         self.static_ids: dict[str, str] = {}  # instance id -> member id
         self.target: Target = {}
         self.owners: dict[Partition, str] = {}
-        self.empty_since_ms = now_ms
+        self.empty_since_ms = since_ms  # by the wall clock
         self.topics_may_have_changed = False
         self._fingerprint = ""
         self._hurry_until_ms = 0
@@ -122,10 +126,15 @@ class ConsumerGroup:
     # Requests
 
     def heartbeat(self, request: ConsumerGroupHeartbeat, now_ms: int) -> ConsumerGroupHeartbeatReply:
-        """The request has been checked by itself."""
+        """The request has passed `check_heartbeat`."""
         if request.member_epoch < 0:
             return self._leave(request, now_ms)
+        if request.subscribed_topic_names is not None or request.subscribed_topic_regex is not None:
+            self.check_room_for(
+                request.member_id, weight_of(request.subscribed_topic_names or (), request.subscribed_topic_regex)
+            )
         member = self._joining(request, now_ms) if request.member_epoch == JOIN_EPOCH else self._known(request)
+        member.is_unheard = False
         owned_before, epoch_before = member.assigned, self.group_epoch
         if self._note_news(member, request):
             self.raise_epoch()
@@ -150,8 +159,8 @@ class ConsumerGroup:
         )
 
     def steady_heartbeat(self, request: ConsumerGroupHeartbeat, now_ms: int) -> ConsumerGroupHeartbeatReply | None:
-        """The reply if this is a heartbeat with no news from a member for which there is none: the most frequent
-        request of all, answered without looking further."""
+        """The reply if neither the member nor the group has anything new, else None. This is the most frequent
+        request of all, so it is answered by a shortcut."""
         member = self.members.get(request.member_id)
         if (
             member is None
@@ -159,6 +168,7 @@ class ConsumerGroup:
             or member.epoch != self.group_epoch
             or member.state is not MemberState.STABLE
             or member.classic is not None
+            or member.is_unheard
             or self.topics_may_have_changed
             or request.subscribed_topic_names is not None
             or request.subscribed_topic_regex is not None
@@ -192,22 +202,23 @@ class ConsumerGroup:
     def check_commit(self, request: OffsetCommit, _now_ms: int) -> None:
         epoch = request.generation_id_or_member_epoch
         if epoch < 0 and not self.members:
-            return  # an operator, or a consumer that assigns itself
+            return  # an operator, or a consumer that assigns its own partitions
         member = self.members.get(request.member_id)
         if member is not None and member.classic is None and not request.understands_member_epochs:
-            raise UnsupportedVersion("members of the consumer protocol commit with version 9 or later")
+            raise UnsupportedVersion("members of the consumer protocol need OffsetCommit version 9 or later")
         self.check_epoch(request.member_id, epoch)
 
     def check_epoch(self, member_id: str, epoch: int) -> None:
-        """Raises unless this is a member, and in this epoch."""
+        """Raises unless there is such a member, in this epoch."""
         member = self.members.get(member_id)
         if member is None:
             raise UnknownMemberId(f"no member has id {member_id}")
         if epoch != member.epoch:
             error = StaleMemberEpoch if member.classic is None else IllegalGeneration
             raise error(f"{member_id} is in epoch {member.epoch}, not {epoch}")
+        member.is_unheard = False
 
-    # What others ask
+    # Queries
 
     @property
     def is_empty(self) -> bool:
@@ -232,7 +243,7 @@ class ConsumerGroup:
         return frozenset(topic.name for topic in self._resolved().topics.values())
 
     def check_offset_delete(self) -> None:
-        """Its topics are known, so those of others can always go."""
+        """Always allowed: the topics that the members use are known, and their offsets stay."""
 
     def offsets_expire_from(self, committed_ms: int) -> int:
         return max(committed_ms, self.empty_since_ms) if self.is_empty else committed_ms
@@ -253,7 +264,7 @@ class ConsumerGroup:
     # Rows
 
     def row(self) -> GroupRow:
-        """The state is not stored: it follows from the epochs and the members."""
+        """The row has no state: the state follows from the epochs and the members."""
         return GroupRow(
             group=self.group_id,
             kind=self.kind,
@@ -278,10 +289,11 @@ class ConsumerGroup:
         group = cls(env, row.group, row.state_since_ms, row.epoch)
         group.assignment_epoch = row.assignment_epoch
         group._fingerprint = loads(row.details)["topics"]
-        group.topics_may_have_changed = True  # nobody told us while we were away
+        group.topics_may_have_changed = True  # changes during the downtime were not reported
         for member_row in members:
             member, target = member_from_row(member_row)
-            group.admit(member, target, now_ms)
+            member.is_unheard = True
+            group._place(member, target, now_ms)
             if member.state is MemberState.UNREVOKED and member.classic is None:
                 group.lose_patience_later(member, now_ms)
         return group
@@ -289,18 +301,24 @@ class ConsumerGroup:
     # Members
 
     def admit(self, member: ConsumerMember, target: frozenset[Partition], now_ms: int) -> None:
+        self._place(member, target, now_ms)
+        self._touch(member.member_id)
+
+    def _place(self, member: ConsumerMember, target: frozenset[Partition], now_ms: int) -> None:
         member.session = Timer(partial(self.remove, member))
         member.patience = Timer(partial(self.remove, member))
         self.members[member.member_id] = member
         if member.instance_id is not None:
             self.static_ids[member.instance_id] = member.member_id
         self.target[member.member_id] = target
+        self._env.bounds.members.used += 1
+        self._weigh(member)
         self.owners.update(dict.fromkeys(member.held, member.member_id))
         self.renew_session(member, now_ms)
-        self._touch(member.member_id)
 
     def dismiss(self, member: ConsumerMember) -> None:
-        """Takes the member out, with everything it holds; the epoch is the caller's business."""
+        """Removes the member and frees all its partitions. The caller has to raise the epoch."""
+        self._uncount(member)
         del self.members[member.member_id]
         if member.instance_id is not None:
             del self.static_ids[member.instance_id]
@@ -310,14 +328,14 @@ class ConsumerGroup:
         self._env.timers.cancel(member.patience)
         self._touch(member.member_id)
 
-    def remove(self, member: ConsumerMember, now_ms: int) -> None:
+    def remove(self, member: ConsumerMember, _now_ms: int) -> None:
         self.dismiss(member)
         self.raise_epoch()
         if not self.members:
-            self.empty_since_ms = now_ms
+            self.empty_since_ms = self._env.wall_ms()
 
     def replace(self, member: ConsumerMember, member_id: str, now_ms: int) -> ConsumerMember:
-        """A new process takes over an instance id, and with it the place, the target and the partitions."""
+        """A new process takes over an instance id, and with it the subscription, the target and the partitions."""
         target = self.target.get(member.member_id, NOTHING)
         successor = ConsumerMember(member_id, member.instance_id)
         for name in (
@@ -336,7 +354,15 @@ class ConsumerGroup:
 
     def check_room(self) -> None:
         if len(self.members) >= self._env.config.group_consumer_max_size:
-            raise GroupMaxSizeReached(f"{self.group_id} has its {len(self.members)} members")
+            raise GroupMaxSizeReached(f"{self.group_id} has the most members, {len(self.members)}")
+        self._env.bounds.members.check(GroupMaxSizeReached)
+
+    def check_room_for(self, member_id: str, weight: int) -> None:
+        """Raises if there is no room for the metadata of a new or an existing member."""
+        known = self.members.get(member_id)
+        more = weight - (0 if known is None else known.said_bytes)
+        if more > 0:
+            self._env.bounds.member_bytes.check(GroupMaxSizeReached, more)
 
     def renew_session(self, member: ConsumerMember, now_ms: int) -> None:
         if member.classic is None:
@@ -346,7 +372,8 @@ class ConsumerGroup:
         self._env.timers.set(member.session, now_ms + timeout_ms)
 
     def lose_patience_later(self, member: ConsumerMember, now_ms: int) -> None:
-        """It has its rebalance timeout, from the first time that it is asked, to do what it must."""
+        """Removes the member after its rebalance timeout, unless `end_wait` is called. Further calls do not prolong
+        it."""
         if member.patience.deadline_ms is None:
             self._env.timers.set(member.patience, now_ms + member.rebalance_timeout_ms)
 
@@ -354,13 +381,14 @@ class ConsumerGroup:
         self._env.timers.cancel(member.patience)
 
     def _joining(self, request: ConsumerGroupHeartbeat, now_ms: int) -> ConsumerMember:
-        """A new member, one that starts afresh, or one that takes over an instance id."""
+        """A new member, a known one that starts over, or one that takes over an instance id."""
         member_id = request.member_id or self._env.new_id()
         if request.instance_id is not None:
             predecessor_id = self.static_ids.get(request.instance_id)
             if predecessor_id is not None and predecessor_id != member_id:
                 predecessor = self.members[predecessor_id]
-                if predecessor.classic is None and predecessor.epoch != LEAVE_STATIC_EPOCH:
+                is_released = predecessor.epoch == LEAVE_STATIC_EPOCH or predecessor.is_unheard
+                if predecessor.classic is None and not is_released:
                     raise UnreleasedInstanceId(f"instance id {request.instance_id} belongs to {predecessor_id}")
                 return self.replace(predecessor, member_id, now_ms)
         member = self.members.get(member_id)
@@ -370,7 +398,7 @@ class ConsumerGroup:
             self.admit(member, NOTHING, now_ms)
         elif member.instance_id != request.instance_id:
             raise InvalidRequest(f"member {member_id} has instance id {member.instance_id}")
-        else:  # it says that it owns nothing, so what it held is free
+        else:  # a joining member owns nothing, so the partitions it held are free
             self._release(member, member.held)
             member.assigned = member.revoking = NOTHING
             member.state = MemberState.UNRELEASED
@@ -382,7 +410,7 @@ class ConsumerGroup:
         member = self.known(request.member_id, request.instance_id)
         epoch = request.member_epoch
         if epoch != member.epoch:
-            # The reply that raised its epoch may have been lost: then it owns no more than it was given since.
+            # The reply that raised its epoch may have been lost: then it owns at most what it is assigned now.
             owned = None if request.topic_partitions is None else from_request(request.topic_partitions)
             if epoch != member.previous_epoch or owned is None or not owned <= member.assigned:
                 raise FencedMemberEpoch(f"{member.member_id} is in epoch {member.epoch}, not {epoch}")
@@ -414,7 +442,7 @@ class ConsumerGroup:
         return ConsumerGroupHeartbeatReply(member_id=member.member_id, member_epoch=request.member_epoch)
 
     def _note_news(self, member: ConsumerMember, request: ConsumerGroupHeartbeat) -> bool:
-        """Takes over what the request says of the member. Whether its subscription has changed."""
+        """Stores what the request says about the member. Returns True if its subscription has changed."""
         names = member.interest.names
         pattern = member.interest.pattern
         if request.subscribed_topic_names is not None:
@@ -435,7 +463,7 @@ class ConsumerGroup:
         return self.note(member, news)
 
     def note(self, member: ConsumerMember, news: Mapping[str, object]) -> bool:
-        """Takes over these attributes. Whether the subscription is among those that changed."""
+        """Stores these attributes. Returns True if the subscription has changed."""
         changed = [name for name, value in news.items() if getattr(member, name) != value]
         for name in changed:
             setattr(member, name, news[name])
@@ -450,7 +478,7 @@ class ConsumerGroup:
         self._touch(GROUP_ROW)
 
     def follow_topics(self) -> None:
-        """Topics that came, went or grew raise the epoch if members subscribe to them."""
+        """Raises the epoch if subscribed topics were created, deleted, or got more partitions."""
         if self.topics_may_have_changed:
             self.topics_may_have_changed = False
             if self._resolved().fingerprint != self._fingerprint and self.group_epoch == self.assignment_epoch:
@@ -466,10 +494,10 @@ class ConsumerGroup:
         }
         partition_counts = {topic_id: topic.partitions for topic_id, topic in resolved.topics.items()}
         target = ASSIGNORS[self._preferred_assignor()](subscribers, partition_counts, self.target)
+        before, self.target = self.target, target
         for member_id, share in target.items():
-            if share != self.target.get(member_id):
+            if share != before.get(member_id):
                 self._touch(member_id)
-        self.target = target
         self.assignment_epoch = self.group_epoch
         self._fingerprint = resolved.fingerprint
         self._touch(GROUP_ROW)
@@ -491,7 +519,7 @@ class ConsumerGroup:
             self.lose_patience_later(member, now_ms)
 
     def waits_for_others(self, member: ConsumerMember) -> bool:
-        """Whether something that it still lacks is held by others."""
+        """True if other members still hold partitions that this member should own."""
         lacking = self.target.get(member.member_id, NOTHING) - member.assigned
         return any(self.owners.get(partition, member.member_id) != member.member_id for partition in lacking)
 
@@ -504,19 +532,35 @@ class ConsumerGroup:
         return resolve((member.interest for member in self.members.values()), self._env.topics)
 
     def _preferred_assignor(self) -> str:
-        """What most members ask for; ties go to the name that sorts first, so that restarts change nothing."""
+        """The assignor that most members ask for. Ties go to the name that sorts first, so that a restart changes
+        nothing."""
         votes = Counter(member.assignor for member in self.members.values() if member.assignor is not None)
         if not votes:
             return self._env.config.group_consumer_default_assignor
         return min(votes, key=lambda name: (-votes[name], name))
 
-    def dissolve(self, _now_ms: int) -> None:
+    def dissolve(self) -> None:
         """The group is deleted, or continues as another kind of group."""
         for member in list(self.members.values()):
             self._env.timers.cancel(member.session)
             self._env.timers.cancel(member.patience)
         self._touch(GROUP_ROW, *self.members)
+        for member in self.members.values():
+            self._uncount(member)
 
     def _touch(self, *member_ids: str) -> None:
         for member_id in member_ids:
             self._env.ledger.touch(self.group_id, member_id)
+            member = self.members.get(member_id)
+            if member is not None:
+                self._weigh(member)
+
+    def _weigh(self, member: ConsumerMember) -> None:
+        weight = member.weigh(self.group_id, self.target.get(member.member_id, NOTHING))
+        self._env.bounds.member_bytes.used += weight - member.weight
+        member.weight = weight
+
+    def _uncount(self, member: ConsumerMember) -> None:
+        self._env.bounds.members.used -= 1
+        self._env.bounds.member_bytes.used -= member.weight
+        member.weight = 0

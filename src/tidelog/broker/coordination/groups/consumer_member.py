@@ -1,23 +1,23 @@
-"""A member of a consumer group, and its way from what it owns to what it should own.
+"""A member of a consumer group, and how it gets from the partitions it owns to those it should own.
 
-    state           the member ...                                              goes on when
+    state           the member ...                                              until
     Stable          owns its part of the target of its epoch                    the target has a later epoch
     Unrevoked       was told to give partitions up, and stays in its epoch      it no longer reports them as owned
     Unreleased      is in the target's epoch, but some of its partitions are    their owners have given them up
-                    still with others
+                    still owned by others
 
-A partition is given to its new owner only after the old one has given it up, left, or been removed. So at any time a
-partition has at most one owner.
+A partition is assigned to its new owner only after the old owner has given it up, left, or been removed. So at any
+time a partition has at most one owner.
 """
 
 from base64 import b64decode, b64encode
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from enum import StrEnum
 from json import dumps, loads
 from typing import Any, NamedTuple
 
 from tidelog.broker.coordination.groups.assignors import Partition
-from tidelog.broker.coordination.groups.environment import Topics
+from tidelog.broker.coordination.groups.environment import TopicCatalog
 from tidelog.broker.coordination.groups.messages import (
     ConsumerGroupHeartbeatReply,
     DescribedConsumerMember,
@@ -30,6 +30,7 @@ from tidelog.broker.coordination.timers import Timer
 from tidelog.metadata.rows import GroupMemberRow
 
 NOTHING: frozenset[Partition] = frozenset()
+_NAME_BYTES, _PARTITION_BYTES = 100, 150  # memory overhead of a name, memory of a partition in a set
 
 
 class MemberState(StrEnum):
@@ -39,7 +40,7 @@ class MemberState(StrEnum):
 
 
 class ClassicSide(NamedTuple):
-    """What a member brought that takes part through the classic protocol's requests."""
+    """The additional data of a member that uses the classic protocol's requests."""
 
     session_timeout_ms: int
     protocols: tuple[Protocol, ...]
@@ -55,6 +56,7 @@ class ConsumerMember:
         "epoch",
         "instance_id",
         "interest",
+        "is_unheard",
         "member_id",
         "patience",
         "previous_epoch",
@@ -64,6 +66,7 @@ class ConsumerMember:
         "session",
         "state",
         "steady_reply",
+        "weight",
     )
 
     def __init__(self, member_id: str, instance_id: str | None) -> None:
@@ -81,14 +84,28 @@ class ConsumerMember:
         self.assigned = NOTHING
         self.revoking = NOTHING
         self.classic: ClassicSide | None = None
+        self.is_unheard = False  # loaded from the store, and has sent nothing since
         self.steady_reply: ConsumerGroupHeartbeatReply | None = None  # made once per epoch
+        self.weight = 0  # bytes that its group has counted for it
         self.session = Timer(lambda _now_ms: None)
-        self.patience = Timer(lambda _now_ms: None)  # ends the wait for it to give up partitions, or to rejoin
+        self.patience = Timer(lambda _now_ms: None)  # deadline for it to give up partitions, or to rejoin
 
     @property
     def held(self) -> frozenset[Partition]:
-        """What nobody else may get yet."""
+        """The partitions that no other member may get yet."""
         return self.assigned | self.revoking
+
+    def weigh(self, group_id: str, target: Set[Partition]) -> int:
+        """About how many bytes its metadata and its partitions take in memory."""
+        names = (group_id, self.member_id, self.instance_id or "", self.rack_id or "", self.client_id)
+        partitions = len(self.assigned) + len(self.revoking) + len(target)
+        return self.said_bytes + sum(map(len, names)) + _PARTITION_BYTES * partitions
+
+    @property
+    def said_bytes(self) -> int:
+        """The part of the weight that the member itself has sent."""
+        metadata = 0 if self.classic is None else sum(len(each.metadata) for each in self.classic.protocols)
+        return metadata + weight_of(self.interest.names, self.interest.pattern)
 
     def is_reconciled(self, assignment_epoch: int) -> bool:
         return self.state is MemberState.STABLE and self.epoch == assignment_epoch
@@ -104,13 +121,13 @@ class ConsumerMember:
         owners: Mapping[Partition, str],
         reported: Set[Partition] | None,
     ) -> None:
-        """Moves towards the target as far as it can go now. `reported` is what the member says it owns, None if it
-        did not say. The caller keeps `owners` in step with `held`."""
+        """Moves towards the target as far as possible now. `reported` are the partitions that the member says it
+        owns, None if it did not say. The caller has to update `owners` when `held` changes."""
         epoch = self.epoch
         if self.state is MemberState.UNREVOKED:
             if reported is None or not self.revoking.isdisjoint(reported):
                 return
-            epoch += 1  # not past the target's, which it was on its way to
+            epoch += 1  # at most the target's epoch, because that was higher than the member's
         keep = self.assigned & target
         give_up = self.assigned - keep
         if give_up and (reported is None or not give_up.isdisjoint(reported)):
@@ -124,7 +141,7 @@ class ConsumerMember:
         self.assigned, self.revoking = keep | free, NOTHING
         self.advance_epoch(target_epoch)
 
-    def describe(self, target: Set[Partition], topics: Topics) -> DescribedConsumerMember:
+    def describe(self, target: Set[Partition], topics: TopicCatalog) -> DescribedConsumerMember:
         return DescribedConsumerMember(
             self.member_id,
             self.instance_id,
@@ -185,6 +202,10 @@ def member_from_row(row: GroupMemberRow) -> tuple[ConsumerMember, frozenset[Part
     return member, _from_json(details["target"])
 
 
+def weight_of(names: Iterable[str], pattern: str | None) -> int:
+    return sum(len(name) + _NAME_BYTES for name in names) + len(pattern or "")
+
+
 def by_topic(partitions: Set[Partition]) -> dict[bytes, list[int]]:
     grouped: dict[bytes, list[int]] = {}
     for topic_id, partition in sorted(partitions):
@@ -200,7 +221,7 @@ def from_request(topics: tuple[TopicPartitions, ...]) -> frozenset[Partition]:
     return frozenset((topic_id, partition) for topic_id, partitions in topics for partition in partitions)
 
 
-def _named(partitions: Set[Partition], topics: Topics) -> tuple[NamedTopicPartitions, ...]:
+def _named(partitions: Set[Partition], topics: TopicCatalog) -> tuple[NamedTopicPartitions, ...]:
     return tuple(
         NamedTopicPartitions(topic_id, topic.name, tuple(numbers))
         for topic_id, numbers in by_topic(partitions).items()

@@ -14,30 +14,33 @@ How the shell drives it, on one thread:
 
 Writes are asked for in the order of the decisions, and `written` is called in that order too.
 
-JoinGroup and SyncGroup may give no reply at first; it comes in a later outcome, under its own token. `tick` is due at
-`next_deadline_ms()`, which every call may change. `restore` comes first, once, with whatever the store holds.
+The outcome of JoinGroup and SyncGroup may have no reply; the reply is in a later outcome, with the token of its
+request. Call `tick` at `next_deadline_ms()`, which every call may change. Call `restore` once, first, with the rows
+of the store.
 
 What makes this safe:
 
-*Nothing is said that is not durable.* A decision changes memory at once and marks the rows in which memory is now
-ahead of the store. Every outcome of a group carries all its marked rows, also those that an earlier outcome carries
-whose write has not returned; the marks go when a write of that very state of the row has returned. So every outcome
-stands on its own: whichever writes fail, a write that succeeds brings the store to a state that memory was in, and a
-reply that is sent tells of such a state.
+*Replies contain only what is durable.* A decision changes memory at once and marks the rows in which memory is now
+ahead of the store; every outcome of a group contains all its marked rows (`coordination/ledger.py`).
 
-*A failed write undoes nothing.* The replies that depended on it become COORDINATOR_NOT_AVAILABLE, which clients
-retry; the rows stay marked and go with the next outcome, or with a tick a second later. Memory, not the store,
-remains the truth, and nobody has heard of the part that is not stored. If the process ends before that, the last
-state that anybody was told of is the one that is restored.
+*A failed write undoes nothing.* (A write with unknown outcome has not failed: the shell repeats it until it is
+decided, see `broker/writes.py`.) The replies that depended on it become COORDINATOR_NOT_AVAILABLE, which clients
+retry; the rows stay marked and are part of the next outcome, or of a tick a second later. Memory, not the store, is
+authoritative, and no client has seen the part that is not stored. If the process ends before the rows are stored, the
+last state that any client has seen is restored.
 
 *Committed offsets never go back.* They enter memory when they are durable, not before (see `offsets`), and writes
-take effect in the order of the calls. A write whose failure was reported but which did take effect only moves an
-offset to where its client is about to commit it again.
+take effect in the order of the calls. If a write was reported as failed but took effect, it only moves an offset to
+where its client is about to commit it again.
 
-Not covered by this: ListGroups and the Describe requests show memory as it is.
+Exception: ListGroups and the Describe requests show the state in memory, durable or not.
+
+*Deadlines do not depend on the time of day.* `now_ms` is a clock that never jumps and starts anywhere. Deadlines use
+it, and start again when the coordinator is restored. Stored timestamps use the wall clock; only the expiry of offsets
+depends on them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -46,16 +49,27 @@ from tidelog.broker.coordination.groups.classic import ClassicGroup
 from tidelog.broker.coordination.groups.classic_access import ClassicAccess
 from tidelog.broker.coordination.groups.config import GroupConfig
 from tidelog.broker.coordination.groups.consumer import ConsumerGroup, check_heartbeat
-from tidelog.broker.coordination.groups.environment import GROUP_ROW, Environment, Pace, Stamp, Token, Topics
+from tidelog.broker.coordination.groups.environment import (
+    GROUP_ROW,
+    Environment,
+    GroupBounds,
+    Pace,
+    Token,
+    TopicCatalog,
+)
 from tidelog.broker.coordination.groups.errors import (
     NO_ERROR,
+    CoordinatorNotAvailable,
     GroupError,
     GroupIdNotFound,
+    GroupMaxSizeReached,
     IllegalGeneration,
+    InvalidCommitOffsetSize,
     InvalidGroupId,
     InvalidRequest,
     InvalidSessionTimeout,
     NonEmptyGroup,
+    NotCoordinator,
     RebalanceInProgress,
     UnknownMemberId,
 )
@@ -97,11 +111,13 @@ from tidelog.broker.coordination.groups.messages import (
 )
 from tidelog.broker.coordination.groups.migration import downgraded, is_to_be_downgraded, upgraded
 from tidelog.broker.coordination.groups.offsets import IsUnstable, Offsets
+from tidelog.broker.coordination.ledger import Stamp
 from tidelog.broker.coordination.timers import Timer
 from tidelog.metadata.rows import GroupMemberRow, GroupRow, OffsetRow
 from tidelog.metadata.store import Change, Delete, Put
 
 WRITE_RETRY_MS = 1_000
+SWEPT_AT_ONCE = 10_000  # groups and offsets, in about 10 ms
 G = TypeVar("G", ClassicGroup, ConsumerGroup)
 
 
@@ -111,25 +127,29 @@ class Outcome:
 
     replies: list[tuple[Token, Reply]]
     changes: list[Change]
-    stamps: tuple[Stamp, ...] = ()
-    commits_of: str | None = None  # the group whose offsets are among the changes because a client committed them
+    stamps: Sequence[Stamp] = ()
+    commits_of: str | None = None  # the group for which a client committed offsets that are among the changes
 
 
 class GroupCoordinator:
     def __init__(
         self,
         config: GroupConfig,
-        topics: Topics,
+        topics: TopicCatalog,
         new_id: Callable[[], str],
+        wall_ms: Callable[[], int],
         is_unstable: IsUnstable = lambda _group, _topic, _partition: False,
     ) -> None:
-        """`is_unstable` says whether an open transaction holds an offset of a group for a topic and partition."""
-        self._env = Environment(config, topics, new_id)
-        self._offsets = Offsets(config, topics, is_unstable)
+        """`wall_ms` returns the time of day, for timestamps; `is_unstable` says whether an open transaction has an
+        offset of a group for a topic and partition."""
+        self._env = Environment(config, topics, new_id, wall_ms)
+        self._offsets = Offsets(config, topics, self._env.bounds.offset_bytes, is_unstable)
         self._groups: dict[str, Group] = {}
+        self._is_resigned = False
         self._sweep_timer = Timer(self._sweep)
-        self._retry_timer = Timer(lambda _now_ms: None)  # a tick is all it takes
+        self._retry_timer = Timer(lambda _now_ms: None)  # causes a tick, which writes all marked rows
         self._swept: list[Change] = []
+        self._to_sweep: list[str] = []  # groups that remain to be swept in this round
         self._handlers: dict[type[Request], Callable[[Any, Token, int], Outcome]] = {
             JoinGroup: self._join,
             SyncGroup: self._sync,
@@ -145,41 +165,44 @@ class GroupCoordinator:
             ConsumerGroupDescribe: self._consumer_describe,
         }
 
-    # Driving it
+    # Called by the shell
 
     def handle(self, request: Request, token: Token, now_ms: int) -> Outcome:
         """Decides on one request. Refusals are replies; an exception is a bug."""
         return self._handlers[type(request)](request, token, now_ms)
 
     def tick(self, now_ms: int) -> Outcome:
-        """Does what has become due: sessions, rounds, expiry of offsets, rows whose write failed."""
+        """Does what is due: ends sessions and rounds, expires offsets, writes rows again whose write failed."""
         self._env.timers.run(now_ms)
-        for group_id in self._env.ledger.group_ids():
+        for group_id in self._env.ledger.owners():
             self._downgrade_if_due(group_id, now_ms)
         swept, self._swept = self._swept, []
-        return self._outcome(self._env.ledger.group_ids(), swept)
+        return self._outcome(self._env.ledger.owners(), swept)
 
     def next_deadline_ms(self) -> int | None:
         """When to call `tick` next; an earlier or later call does no harm."""
         return self._env.timers.next_deadline_ms()
 
     def written(self, outcome: Outcome) -> None:
-        """The outcome's changes are durable: its replies may go out."""
+        """The outcome's changes are durable: its replies may be sent."""
         self._env.ledger.settle(outcome.stamps)
         if outcome.commits_of is not None:
             self._offsets.commit_ended(outcome.commits_of)
         self.offsets_committed(outcome.changes)
 
     def failed(self, outcome: Outcome, now_ms: int) -> Outcome:
-        """The changes were not stored, as far as anybody knows. Returns what to send instead."""
+        """The changes were not stored. Returns the replies to send instead."""
         if outcome.commits_of is not None:
             self._offsets.commit_ended(outcome.commits_of)
         if outcome.stamps:
+            self._env.ledger.failed(outcome.stamps)
             self._env.timers.set(self._retry_timer, now_ms + WRITE_RETRY_MS)
         for change in outcome.changes:
             if isinstance(change, Delete) and change.table is OffsetRow:
                 self._keep_if_it_has_offsets(str(change.key[0]))
-        return Outcome([(token, reply.not_available()) for token, reply in outcome.replies], [])
+        return Outcome(
+            [(token, reply.failed(CoordinatorNotAvailable.kafka_code)) for token, reply in outcome.replies], []
+        )
 
     def restore(
         self,
@@ -188,7 +211,8 @@ class GroupCoordinator:
         offsets: Iterable[OffsetRow],
         now_ms: int,
     ) -> None:
-        """Continues from what the store holds. Members have a full session from now to be heard from again."""
+        """Continues from the rows of the store. Members have a full session timeout from now on for their next
+        request."""
         self._env.timers.set(self._sweep_timer, now_ms + self._env.config.offsets_retention_check_interval_ms)
         members_of: dict[str, list[GroupMemberRow]] = {}
         for member in members:
@@ -200,27 +224,38 @@ class GroupCoordinator:
             self._offsets.apply(Put(offset))
             self._keep_if_it_has_offsets(offset.group)
 
+    def resign(self) -> None:
+        """Another broker owns the groups: the shell sends no more requests."""
+        self._is_resigned = True
+
     def configure(self, group_id: str, pace: Pace | None) -> None:
-        """Gives a group a pace of its own (its configs `consumer.session.timeout.ms` and
-        `consumer.heartbeat.interval.ms`), or with None the usual one. It counts from the next heartbeats on."""
+        """Gives a group its own pace (its configs `consumer.session.timeout.ms` and
+        `consumer.heartbeat.interval.ms`), or with None the usual one. It applies from the next heartbeats on."""
         if pace is None:
             self._env.paces.pop(group_id, None)
         else:
             self._env.paces[group_id] = pace
 
+    @property
+    def bounds(self) -> GroupBounds:
+        """What all groups use, and the most they may use."""
+        bounds = self._env.bounds
+        bounds.groups.used = len(self._groups)
+        return bounds
+
     def committed(self, group_id: str, topic: str, partition: int) -> int | None:
-        """The group's offset of a partition, once it is durable; None: it has none."""
+        """The group's durable committed offset of a partition; None: it has none."""
         return self._offsets.committed(group_id, topic, partition)
 
     def topics_changed(self) -> None:
-        """Topics were created, deleted, or have more partitions: groups that subscribe to them get new targets with
+        """Topics were created, deleted, or got more partitions: groups that subscribe to them get new targets with
         their next heartbeats."""
         for group in self._groups.values():
             if isinstance(group, ConsumerGroup):
                 group.topics_may_have_changed = True
 
     def topics_deleted(self, names: Iterable[str]) -> Outcome:
-        """These topics are gone: their offsets go too. Includes `topics_changed`."""
+        """These topics were deleted: delete their offsets too. Includes `topics_changed`."""
         self.topics_changed()
         return self._outcome((), self._offsets.delete_topics(frozenset(names)))
 
@@ -244,11 +279,12 @@ class GroupCoordinator:
             if group is None:
                 if request.member_id != NO_MEMBER_ID:
                     raise UnknownMemberId(f"there is no group {group_id}")
-                group = self._groups[group_id] = ClassicGroup(self._env, group_id, now_ms)
+                self._check_room_for_a_group(GroupMaxSizeReached)
+                group = self._groups[group_id] = ClassicGroup(self._env, group_id, self._env.wall_ms())
             elif isinstance(group, ConsumerGroup) and group.is_empty:
                 if request.member_id != NO_MEMBER_ID:
                     raise UnknownMemberId(f"{group_id} has no members")
-                group = self._become(ClassicGroup(self._env, group_id, now_ms, group.group_epoch), now_ms)
+                group = self._become(ClassicGroup(self._env, group_id, self._env.wall_ms(), group.group_epoch))
             self._for_classic_members(group).join(request, token, now_ms)
         except GroupError as refusal:
             self._env.reply(token, JoinGroupReply(refusal.kafka_code, member_id=request.member_id))
@@ -323,7 +359,7 @@ class GroupCoordinator:
         return self._outcome((group_id,))
 
     def _consumer_group(self, request: ConsumerGroupHeartbeat, now_ms: int) -> ConsumerGroup:
-        """The group; made, or made of a classic group, for a member that joins."""
+        """The group. For a member that joins it is created, or made from a classic group."""
         group_id = request.group_id
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup):
@@ -333,14 +369,16 @@ class GroupCoordinator:
         if group is not None and not group.is_empty:
             made = self._groups[group_id] = upgraded(self._env, group, now_ms)
             return made
+        if group is None:
+            self._check_room_for_a_group(GroupMaxSizeReached)
         generation = 0 if group is None else group.generation
-        return self._become(ConsumerGroup(self._env, group_id, now_ms, generation), now_ms)
+        return self._become(ConsumerGroup(self._env, group_id, self._env.wall_ms(), generation))
 
-    def _become(self, group: G, now_ms: int) -> G:
-        """Puts the group in the place of one of another kind without members, if there is one."""
+    def _become(self, group: G) -> G:
+        """Adds the group. It replaces a group of the other kind that has no members, if there is one."""
         old = self._groups.get(group.group_id)
         if old is not None:
-            old.dissolve(now_ms)
+            old.dissolve()
         self._groups[group.group_id] = group
         return group
 
@@ -348,6 +386,9 @@ class GroupCoordinator:
         group = self._groups.get(group_id)
         if isinstance(group, ConsumerGroup) and is_to_be_downgraded(self._env, group):
             self._groups[group_id] = downgraded(self._env, group, now_ms)
+
+    def _check_room_for_a_group(self, refusal: type[GroupError]) -> None:
+        self.bounds.groups.check(refusal)
 
     def _forget_if_blank(self, group_id: str) -> None:
         """A refused request leaves no group behind."""
@@ -372,7 +413,7 @@ class GroupCoordinator:
             )
             self._env.reply(token, reply)
             return self._outcome((group_id,))
-        results, changes = self._offsets.commit(request, now_ms)
+        results, changes = self._offsets.commit(request, self._env.wall_ms())
         self._env.reply(token, OffsetCommitReply(results))
         outcome = self._outcome((group_id,), changes)
         if changes:
@@ -384,7 +425,9 @@ class GroupCoordinator:
         group = self._groups.get(request.group_id)
         if group is not None:
             group.check_commit(request, now_ms)
-        elif request.generation_id_or_member_epoch >= 0:
+            return
+        self._check_room_for_a_group(InvalidCommitOffsetSize)
+        if request.generation_id_or_member_epoch >= 0:
             if request.understands_member_epochs:
                 raise GroupIdNotFound(f"there is no group {request.group_id}")
             raise IllegalGeneration(f"there is no group {request.group_id}")
@@ -392,8 +435,10 @@ class GroupCoordinator:
     def check_transactional(
         self, request: OffsetCommit, now_ms: int
     ) -> tuple[tuple[TopicResult, ...], list[OffsetRow]]:
-        """What a commit inside a transaction may bring the group, if the transaction commits. Nothing changes yet.
-        Raises if the sender may not commit; one that does not say who it is may, as Kafka has it."""
+        """The results and rows of an offset commit inside a transaction, for when the transaction commits. Changes
+        nothing. Raises if the sender may not commit. As in Kafka, a sender that gives no member id may commit."""
+        if self._is_resigned:
+            raise NotCoordinator(f"another broker owns the group {request.group_id} now")
         says_who = (
             request.generation_id_or_member_epoch >= 0
             or request.member_id != NO_MEMBER_ID
@@ -405,13 +450,13 @@ class GroupCoordinator:
             except GroupIdNotFound as error:
                 raise IllegalGeneration(str(error)) from None
             except RebalanceInProgress:
-                pass  # the generation is right, and the transaction will be over before the members go on
-        results, changes = self._offsets.commit(request, now_ms)
+                pass  # the generation is right, and the transaction ends before the members continue
+        results, changes = self._offsets.commit(request, self._env.wall_ms())
         rows = [c.row for c in changes if isinstance(c, Put) and isinstance(c.row, OffsetRow)]
         return results, rows
 
     def offsets_committed(self, changes: Iterable[Change]) -> None:
-        """A transaction has committed these, durably."""
+        """A transaction has committed these changes of offsets; they are durable."""
         for change in changes:
             group_id = self._offsets.apply(change)
             if group_id is not None:
@@ -446,25 +491,35 @@ class GroupCoordinator:
         return self._outcome((), changes)
 
     def _keep_if_it_has_offsets(self, group_id: str) -> None:
-        """Offsets make a group, also without a row of its own."""
+        """A group with offsets exists even without a row of its own."""
         if group_id not in self._groups and self._offsets.has(group_id):
             self._groups[group_id] = ClassicGroup(self._env, group_id, 0)
 
     def _sweep(self, now_ms: int) -> None:
-        """Drops expired offsets, and groups that have neither members nor offsets left."""
-        self._env.timers.set(self._sweep_timer, now_ms + self._env.config.offsets_retention_check_interval_ms)
-        for group_id, group in list(self._groups.items()):
+        """Deletes expired offsets, and groups that have neither members nor offsets left: some at a time, so that a
+        tick does not take long."""
+        if not self._to_sweep:
+            self._to_sweep = list(self._groups)
+        offsets_seen = 0
+        while self._to_sweep and offsets_seen < SWEPT_AT_ONCE:
+            group_id = self._to_sweep.pop()
+            group = self._groups.get(group_id)
+            offsets_seen += 1 + self._offsets.count(group_id)
+            if group is None:
+                continue
             expired: list[OffsetRow] = []
             if self._offsets.has(group_id):
                 expired += self._offsets.expired(
-                    group_id, group.subscribed_topics(), group.offsets_expire_from, now_ms
+                    group_id, group.subscribed_topics(), group.offsets_expire_from, self._env.wall_ms()
                 )
             is_wanted = not group.is_empty or group.is_awaited or self._offsets.is_being_committed(group_id)
             if not is_wanted and len(expired) == self._offsets.count(group_id):
-                self._drop(group_id, now_ms)
+                self._drop(group_id)
                 self._swept.append(Delete(OffsetRow, (group_id,)))
             else:
                 self._swept += [Delete(OffsetRow, (group_id, row.topic, row.partition)) for row in expired]
+        pause_ms = 1 if self._to_sweep else self._env.config.offsets_retention_check_interval_ms
+        self._env.timers.set(self._sweep_timer, now_ms + pause_ms)
 
     # Administration
 
@@ -479,7 +534,7 @@ class GroupCoordinator:
         described = tuple(describe_consumer(group_id, self._groups.get(group_id)) for group_id in request.group_ids)
         return Outcome([(token, ConsumerGroupDescribeReply(described))], [])
 
-    def _delete(self, request: DeleteGroups, token: Token, now_ms: int) -> Outcome:
+    def _delete(self, request: DeleteGroups, token: Token, _now_ms: int) -> Outcome:
         changes: list[Change] = []
         results = []
         for group_id in request.groups:
@@ -490,34 +545,27 @@ class GroupCoordinator:
                 code = NonEmptyGroup.kafka_code
             else:
                 code = NO_ERROR
-                self._drop(group_id, now_ms)
+                self._drop(group_id)
                 changes.append(Delete(OffsetRow, (group_id,)))
             results.append(DeletedGroup(group_id, code))
         self._env.reply(token, DeleteGroupsReply(tuple(results)))
         return self._outcome(request.groups, changes)
 
-    def _drop(self, group_id: str, now_ms: int) -> None:
-        self._groups.pop(group_id).dissolve(now_ms)
+    def _drop(self, group_id: str) -> None:
+        self._groups.pop(group_id).dissolve()
 
     # Outcomes
 
     def _outcome(self, group_ids: Iterable[str], changes: list[Change] | None = None) -> Outcome:
-        """The replies of this turn, with every row of these groups that is not known to be durable."""
-        changes = [] if changes is None else changes
-        ledger = self._env.ledger
-        stamps: list[Stamp] = []
-        for group_id in group_ids:
-            if group_id in ledger:
-                stamps += ledger.stamps(group_id)
-        if stamps:
-            changes = [*map(self._change, stamps), *changes]
-        return Outcome(self._env.take_replies(), changes, tuple(stamps))
+        """The replies of this call, with every row of these groups that is not known to be durable."""
+        stamps = self._env.ledger.collect(group_ids, self._as_stored)
+        return Outcome(self._env.take_replies(), [*(stamp.change for stamp in stamps), *(changes or ())], stamps)
 
-    def _change(self, stamp: Stamp) -> Change:
-        group_id, member_id, _ = stamp
+    def _as_stored(self, group_id: str, row: Hashable) -> Change:
         group = self._groups.get(group_id)
-        if member_id == GROUP_ROW:
+        if row == GROUP_ROW:
             return Delete(GroupRow, (group_id,)) if group is None else Put(group.row())
+        member_id = str(row)
         member_row = None if group is None else group.member_row(member_id)
         return Delete(GroupMemberRow, (group_id, member_id)) if member_row is None else Put(member_row)
 

@@ -1,7 +1,7 @@
-"""The consumers' own messages inside the classic protocol: what a member subscribes to, and what it is assigned.
+"""The messages of consumers inside the classic protocol: subscription and assignment of a member.
 
-The coordinator need not understand them to run a group. It reads them to know a group's topics (deletion and expiry
-of offsets) and to move members between the classic and the consumer protocol.
+The coordinator does not need them to run a group. It reads them to know the topics of a group (for deletion and
+expiry of offsets) and to move members between the classic and the consumer protocol.
 
     subscription   version:i16  topics:[string]  user_data:bytes?  v1+ owned:[(string, [i32])]
                    v2+ generation:i32  v3+ rack:string?
@@ -16,12 +16,13 @@ from typing import NamedTuple
 from tidelog.broker.coordination.groups.errors import GroupError
 
 PROTOCOL_TYPE = "consumer"
+MOST_ITEMS = 100_000  # of all arrays together: reading them must not block the event loop
 _I16 = struct.Struct(">h")
 _I32 = struct.Struct(">i")
 
 
 class MalformedConsumerMetadata(GroupError):
-    """Bytes that are not what a consumer would send. Another kind of client may use its own."""
+    """Bytes that are not a consumer's message. Other kinds of clients may use their own format."""
 
 
 class Subscription(NamedTuple):
@@ -40,6 +41,7 @@ class _Reader:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._at = 0
+        self._room = MOST_ITEMS
 
     def i16(self) -> int:
         return int(_I16.unpack(self._take(2))[0])
@@ -69,13 +71,17 @@ class _Reader:
     def _count(self, least_bytes_each: int) -> int:
         items = self.i32()
         if items * least_bytes_each > len(self._data) - self._at:
-            raise MalformedConsumerMetadata(f"an array of {items} items in {len(self._data)} bytes")
-        return max(items, 0)
+            raise MalformedConsumerMetadata(f"an array claims {items} items in {len(self._data)} bytes")
+        items = max(items, 0)
+        self._room -= items
+        if self._room < 0:
+            raise MalformedConsumerMetadata(f"more than {MOST_ITEMS} topics and partitions")
+        return items
 
     def _take(self, size: int) -> bytes:
         end = self._at + size
         if end > len(self._data):
-            raise MalformedConsumerMetadata(f"ends at byte {len(self._data)}, not {end}")
+            raise MalformedConsumerMetadata(f"the message ends at byte {len(self._data)}, not {end}")
         taken = self._data[self._at : end]
         self._at = end
         return taken
@@ -93,18 +99,12 @@ def read_subscription(data: bytes) -> Subscription:
 
 
 def read_assignment(data: bytes) -> Assignment:
-    """No bytes at all are an assignment of nothing: what a member gets that its leader forgot."""
+    """Empty bytes are an empty assignment: a member gets them if the leader did not assign anything to it."""
     if not data:
         return Assignment(())
     reader = _Reader(data)
     reader.i16()
     return Assignment(reader.partitions(), reader.data())
-
-
-def write_subscription(topics: tuple[str, ...], owned: tuple[tuple[str, tuple[int, ...]], ...] = ()) -> bytes:
-    """Version 1, without user data."""
-    names = b"".join(_string(topic) for topic in topics)
-    return b"".join((_I16.pack(1), _I32.pack(len(topics)), names, _I32.pack(-1), _partitions(owned)))
 
 
 def write_assignment(partitions: tuple[tuple[str, tuple[int, ...]], ...]) -> bytes:

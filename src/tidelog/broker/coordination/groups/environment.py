@@ -1,15 +1,16 @@
-"""What the groups of a coordinator share: settings, topics, timers, the replies of this turn, unwritten rows."""
+"""What the groups of a coordinator share: settings, topics, timers, replies of the current call, unwritten rows."""
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import count
 from typing import NamedTuple, Protocol, TypeAlias
 
+from tidelog.broker.coordination.bounds import Bound
 from tidelog.broker.coordination.groups.config import GroupConfig
 from tidelog.broker.coordination.groups.messages import Reply
+from tidelog.broker.coordination.ledger import Ledger
 from tidelog.broker.coordination.timers import Timers
 
-Token: TypeAlias = Hashable  # names a request to whoever sent it; the coordinator only hands it back
+Token: TypeAlias = Hashable  # identifies a request for its sender; the coordinator only returns it with the reply
 GROUP_ROW = ""  # in the ledger: the group's own row, not a member's; no member has an empty id
 
 
@@ -19,8 +20,8 @@ class Topic(NamedTuple):
     partitions: int
 
 
-class Topics(Protocol):
-    """The topics there are, as the groups see them."""
+class TopicCatalog(Protocol):
+    """The existing topics, as groups see them."""
 
     def by_name(self, name: str) -> Topic | None: ...
 
@@ -30,64 +31,61 @@ class Topics(Protocol):
 
 
 class Pace(NamedTuple):
-    """How often members of the consumer protocol are to be heard from, and after what silence they are gone."""
+    """How often members of the consumer protocol send heartbeats, and how long they may send none."""
 
     session_timeout_ms: int
     heartbeat_interval_ms: int
 
 
-class Stamp(NamedTuple):
-    """One state of one row: it is settled by a write only if the row has not changed since."""
+class GroupBounds:
+    """The bounds of all groups together. `news` has messages for the operator; the shell logs and removes them."""
 
-    group_id: str
-    member_id: str
-    version: int
+    __slots__ = ("groups", "member_bytes", "members", "news", "offset_bytes")
 
+    def __init__(self, config: GroupConfig) -> None:
+        self.news: list[str] = []
+        self.groups = Bound("tidelog.max.groups", "groups", config.tidelog_max_groups, 1_500, self.news)
+        self.members = Bound(
+            "tidelog.max.group.members", "members of groups", config.tidelog_max_group_members, 2_000, self.news
+        )
+        self.member_bytes = Bound(
+            "tidelog.max.group.bytes",
+            "bytes of member metadata and assignments",
+            config.tidelog_max_group_bytes,
+            1,
+            self.news,
+        )
+        self.offset_bytes = Bound(
+            "tidelog.max.group.offset.bytes",
+            "bytes of committed offsets",
+            config.tidelog_max_group_offset_bytes,
+            1,
+            self.news,
+        )
 
-class Ledger:
-    """The rows of groups and members in which memory may be ahead of the store."""
-
-    def __init__(self) -> None:
-        self._unwritten: dict[str, dict[str, int]] = {}
-        self._versions = count(1)
-
-    def touch(self, group_id: str, member_id: str = GROUP_ROW) -> None:
-        """The row has changed, or is gone."""
-        self._unwritten.setdefault(group_id, {})[member_id] = next(self._versions)
-
-    def __contains__(self, group_id: str) -> bool:
-        return group_id in self._unwritten
-
-    def group_ids(self) -> list[str]:
-        return list(self._unwritten)
-
-    def stamps(self, group_id: str) -> Iterator[Stamp]:
-        for member_id, version in self._unwritten.get(group_id, {}).items():
-            yield Stamp(group_id, member_id, version)
-
-    def settle(self, stamps: Iterable[Stamp]) -> None:
-        """These states of these rows are durable."""
-        for group_id, member_id, version in stamps:
-            rows = self._unwritten.get(group_id)
-            if rows is not None and rows.get(member_id) == version:
-                del rows[member_id]
-                if not rows:
-                    del self._unwritten[group_id]
+    def __iter__(self) -> Iterator[Bound]:
+        return iter((self.groups, self.members, self.member_bytes, self.offset_bytes))
 
 
 @dataclass(slots=True)
 class Environment:
+    """`wall_ms` returns the time of day, for stored timestamps. Deadlines use another clock, which callers pass as
+    `now_ms`."""
+
     config: GroupConfig
-    topics: Topics
+    topics: TopicCatalog
     new_id: Callable[[], str]
+    wall_ms: Callable[[], int]
     timers: Timers = field(default_factory=Timers)
     ledger: Ledger = field(default_factory=Ledger)
     replies: list[tuple[Token, Reply]] = field(default_factory=list)
-    paces: dict[str, Pace] = field(default_factory=dict)  # of groups that have a pace of their own
+    paces: dict[str, Pace] = field(default_factory=dict)  # of groups that have their own pace
     usual_pace: Pace = field(init=False)
+    bounds: GroupBounds = field(init=False)
 
     def __post_init__(self) -> None:
         config = self.config
+        self.bounds = GroupBounds(config)
         self.usual_pace = Pace(config.group_consumer_session_timeout_ms, config.group_consumer_heartbeat_interval_ms)
 
     def pace(self, group_id: str) -> Pace:

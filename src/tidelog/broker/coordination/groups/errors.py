@@ -1,14 +1,17 @@
-"""What a group coordinator refuses, one class per Kafka error code. The tree, below `tidelog.errors.InvalidInput`:
+"""The errors of the group coordinator, one class per Kafka error code. All are subclasses of
+`tidelog.errors.InvalidInput`:
 
     GroupError
     ├── OffsetMetadataTooLarge      12
     ├── CoordinatorNotAvailable     15  retriable: the decision could not be stored
+    ├── NotCoordinator              16  retriable: another broker owns the group now
     ├── IllegalGeneration           22
     ├── InconsistentGroupProtocol   23
     ├── InvalidGroupId              24
     ├── UnknownMemberId             25
     ├── InvalidSessionTimeout       26
     ├── RebalanceInProgress         27
+    ├── InvalidCommitOffsetSize     28  the broker's limit of committed offsets is reached
     ├── UnsupportedVersion          35
     ├── InvalidRequest              42
     ├── NonEmptyGroup               68
@@ -26,7 +29,7 @@
     UnknownTopicOrPartition          3  retriable
     UnknownTopicId                 100  retriable
 
-Inside the package they are raised; in replies they travel as `error_code`.
+Inside the package they are raised; replies carry them as `error_code`.
 """
 
 from tidelog.errors import InvalidInput
@@ -44,6 +47,11 @@ class OffsetMetadataTooLarge(GroupError):
 
 class CoordinatorNotAvailable(GroupError):
     kafka_code = 15
+    retriable = True
+
+
+class NotCoordinator(GroupError):
+    kafka_code = 16
     retriable = True
 
 
@@ -69,6 +77,10 @@ class InvalidSessionTimeout(GroupError):
 
 class RebalanceInProgress(GroupError):
     kafka_code = 27
+
+
+class InvalidCommitOffsetSize(GroupError):
+    kafka_code = 28
 
 
 class UnsupportedVersion(GroupError):

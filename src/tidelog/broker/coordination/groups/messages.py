@@ -1,19 +1,17 @@
-"""What goes into the group coordinator and what comes out: one frozen request and reply per Kafka API, with the
-fields of its newest version. A gateway translates them field by field; where an older version differs, a flag says
-so.
+"""Requests and replies of the group coordinator: one frozen dataclass each per Kafka API, with the fields of its
+newest version. A gateway translates them field by field. Flags stand for differences of older versions.
 
-Throttle times and authorized operations are the gateway's. `error_code` 0 means no error.
+The gateway adds throttle times and authorized operations. `error_code` 0 means no error.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
-from tidelog.broker.coordination.groups.errors import NO_ERROR, CoordinatorNotAvailable
+from tidelog.broker.coordination.groups.errors import NO_ERROR
 
 NO_TOPIC_ID = bytes(16)
 NO_MEMBER_ID = ""
 NO_OFFSET = -1
-NOT_AVAILABLE = CoordinatorNotAvailable.kafka_code
 
 # Member epochs of ConsumerGroupHeartbeat that are commands, not epochs.
 JOIN_EPOCH = 0
@@ -27,16 +25,16 @@ class _ErrorReply:
 
     error_code: int = NO_ERROR
 
-    def not_available(self) -> Self:
-        """What is sent instead when the decision behind this reply could not be stored."""
-        return type(self)(error_code=NOT_AVAILABLE)
+    def failed(self, error_code: int) -> Self:
+        """The reply to send instead if the decision could not be stored."""
+        return type(self)(error_code=error_code)
 
 
 # JoinGroup (11)
 
 
 class Protocol(NamedTuple):
-    """An assignment strategy that a member offers, with what it has to say to the group's leader."""
+    """An assignment strategy that a member offers, with the member's metadata for the leader."""
 
     name: str
     metadata: bytes
@@ -66,7 +64,7 @@ class JoinedMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class JoinGroupReply(_ErrorReply):
-    """Versions below 7 cannot say null: send "" for a missing protocol name."""
+    """Versions below 7 have no null: send "" for a missing protocol name."""
 
     generation_id: int = -1
     protocol_type: str | None = None
@@ -139,7 +137,7 @@ class LeftMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class LeaveGroupReply(_ErrorReply):
-    """Versions below 3 have one member: its error goes to the top."""
+    """Versions below 3 have one member: send its error as the top-level error."""
 
     members: tuple[LeftMember, ...] = ()
 
@@ -186,14 +184,13 @@ class TopicResult(NamedTuple):
 class OffsetCommitReply:
     topics: tuple[TopicResult, ...]
 
-    def not_available(self) -> "OffsetCommitReply":
-        """Every partition that would have been stored was not."""
+    def failed(self, error_code: int) -> "OffsetCommitReply":
+        """The same with this error for every partition that has none yet."""
         return OffsetCommitReply(
             tuple(
                 topic._replace(
                     partitions=tuple(
-                        PartitionResult(partition, error_code or NOT_AVAILABLE)
-                        for partition, error_code in topic.partitions
+                        PartitionResult(partition, refused or error_code) for partition, refused in topic.partitions
                     )
                 )
                 for topic in self.topics
@@ -247,12 +244,12 @@ class GroupOffsets(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetchReply:
-    """Versions below 2 have no error of the group: give it to every partition."""
+    """Versions below 2 have no error per group: give it to every partition."""
 
     groups: tuple[GroupOffsets, ...]
 
-    def not_available(self) -> "OffsetFetchReply":
-        return OffsetFetchReply(tuple(GroupOffsets(group.group_id, (), NOT_AVAILABLE) for group in self.groups))
+    def failed(self, error_code: int) -> "OffsetFetchReply":
+        return OffsetFetchReply(tuple(GroupOffsets(group.group_id, (), error_code) for group in self.groups))
 
 
 # OffsetDelete (47)
@@ -327,9 +324,9 @@ class DescribedClassicGroup:
 class DescribeGroupsReply:
     groups: tuple[DescribedClassicGroup, ...]
 
-    def not_available(self) -> "DescribeGroupsReply":
+    def failed(self, error_code: int) -> "DescribeGroupsReply":
         return DescribeGroupsReply(
-            tuple(DescribedClassicGroup(group.group_id, "", error_code=NOT_AVAILABLE) for group in self.groups)
+            tuple(DescribedClassicGroup(group.group_id, "", error_code=error_code) for group in self.groups)
         )
 
 
@@ -350,9 +347,9 @@ class DeletedGroup(NamedTuple):
 class DeleteGroupsReply:
     results: tuple[DeletedGroup, ...]
 
-    def not_available(self) -> "DeleteGroupsReply":
+    def failed(self, error_code: int) -> "DeleteGroupsReply":
         return DeleteGroupsReply(
-            tuple(result._replace(error_code=result.error_code or NOT_AVAILABLE) for result in self.results)
+            tuple(result._replace(error_code=result.error_code or error_code) for result in self.results)
         )
 
 
@@ -366,7 +363,8 @@ class TopicPartitions(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConsumerGroupHeartbeat:
-    """`None` means: as I said before. Version 0 has no regex, and lets the coordinator choose the member's id."""
+    """None means: unchanged since the last heartbeat. Version 0 has no regex, and the coordinator chooses the
+    member's id."""
 
     group_id: str
     member_id: str
@@ -436,9 +434,9 @@ class DescribedConsumerGroup:
 class ConsumerGroupDescribeReply:
     groups: tuple[DescribedConsumerGroup, ...]
 
-    def not_available(self) -> "ConsumerGroupDescribeReply":
+    def failed(self, error_code: int) -> "ConsumerGroupDescribeReply":
         return ConsumerGroupDescribeReply(
-            tuple(DescribedConsumerGroup(group.group_id, error_code=NOT_AVAILABLE) for group in self.groups)
+            tuple(DescribedConsumerGroup(group.group_id, error_code=error_code) for group in self.groups)
         )
 
 
@@ -470,3 +468,36 @@ Reply: TypeAlias = (
     | ConsumerGroupHeartbeatReply
     | ConsumerGroupDescribeReply
 )
+
+_REPLIES: dict[type[Request], type[_ErrorReply]] = {
+    JoinGroup: JoinGroupReply,
+    SyncGroup: SyncGroupReply,
+    Heartbeat: HeartbeatReply,
+    LeaveGroup: LeaveGroupReply,
+    OffsetDelete: OffsetDeleteReply,
+    ListGroups: ListGroupsReply,
+    ConsumerGroupHeartbeat: ConsumerGroupHeartbeatReply,
+}
+
+
+def refusal(request: Request, error_code: int) -> "Reply":
+    """The reply to a request that is refused as a whole: the error, for everything that it asks for."""
+    match request:
+        case OffsetCommit(topics=topics):
+            unanswered = tuple(
+                TopicResult(name, topic_id, tuple(PartitionResult(each.partition, NO_ERROR) for each in partitions))
+                for name, partitions, topic_id in topics
+            )
+            return OffsetCommitReply(unanswered).failed(error_code)
+        case OffsetFetch(groups=wanted):
+            return OffsetFetchReply(tuple(GroupOffsets(each.group_id, (), error_code) for each in wanted))
+        case DescribeGroups(groups=ids):
+            return DescribeGroupsReply(tuple(DescribedClassicGroup(id_, "", error_code=error_code) for id_ in ids))
+        case DeleteGroups(groups=ids):
+            return DeleteGroupsReply(tuple(DeletedGroup(id_, error_code) for id_ in ids))
+        case ConsumerGroupDescribe(group_ids=ids):
+            described = tuple(DescribedConsumerGroup(id_, error_code=error_code) for id_ in ids)
+            return ConsumerGroupDescribeReply(described)
+        case _:
+            reply: Any = _REPLIES[type(request)](error_code)
+            return reply  # type: ignore[no-any-return]

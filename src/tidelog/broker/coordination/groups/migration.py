@@ -1,9 +1,9 @@
-"""A group that changes its kind while its members go on.
+"""Conversion of a group between the classic and the consumer protocol while its members continue.
 
-Up: the first member of the consumer protocol that joins a classic group of consumers makes it a consumer group. The
-others keep their ids, generations and partitions, and are served through `classic_access`. Down: when no member of
-the consumer protocol is left, but others are, the group is a classic group again and rebalances. Either way the
-numbers go on from where they were: a generation is an epoch.
+Upgrade: the first member of the consumer protocol that joins a classic group of consumers turns it into a consumer
+group. The other members keep their ids, generations and partitions, and are served through `classic_access`.
+Downgrade: when only members of the classic protocol are left, the group becomes a classic group again and rebalances.
+In both directions the numbers continue: the generation becomes the epoch, and the epoch the generation.
 """
 
 from tidelog.broker.coordination.groups.classic import ClassicGroup
@@ -24,12 +24,14 @@ from tidelog.broker.coordination.timers import Timer
 
 
 def upgraded(env: Environment, classic: ClassicGroup, now_ms: int) -> ConsumerGroup:
-    """Raises, and leaves the classic group as it is, unless all its members are consumers that the coordinator
-    understands: a custom assignor has its own idea of who owns what."""
+    """Raises, and leaves the classic group unchanged, unless the coordinator can read the subscriptions and
+    assignments of all its members. With a custom assignor it cannot know who owns which partition."""
     if classic.protocol_type != PROTOCOL_TYPE:
         raise GroupIdNotFound(f"Group {classic.group_id} is not a consumer group.")
     if not env.config.allows_upgrade:
-        raise GroupIdNotFound(f"Group {classic.group_id} is a classic group, and may not be upgraded.")
+        raise GroupIdNotFound(
+            f"Group {classic.group_id} is a classic group, and group.consumer.migration.policy forbids an upgrade."
+        )
     if len(classic.roster) >= env.config.group_consumer_max_size:
         raise GroupIdNotFound(f"Group {classic.group_id} is too large to be upgraded.")
     protocol = classic.protocol or classic.roster.elected_protocol()
@@ -37,11 +39,11 @@ def upgraded(env: Environment, classic: ClassicGroup, now_ms: int) -> ConsumerGr
         members = [_upgraded_member(env, member, protocol) for member in classic.members.values()]
     except MalformedConsumerMetadata as error:
         raise GroupIdNotFound(f"Group {classic.group_id} cannot be upgraded: {error}.") from None
-    classic.dissolve(now_ms)
-    group = ConsumerGroup(env, classic.group_id, now_ms, classic.generation)
+    classic.dissolve()
+    group = ConsumerGroup(env, classic.group_id, env.wall_ms(), classic.generation)
     for member in members:
         member.epoch = member.previous_epoch = classic.generation
-        member.assigned -= group.owners.keys()  # a leader may have given a partition to two
+        member.assigned -= group.owners.keys()  # a leader may have assigned a partition to two members
         group.admit(member, member.assigned, now_ms)
     return group
 
@@ -77,7 +79,7 @@ def is_to_be_downgraded(env: Environment, group: ConsumerGroup) -> bool:
 
 
 def downgraded(env: Environment, group: ConsumerGroup, now_ms: int) -> ClassicGroup:
-    group.dissolve(now_ms)
+    group.dissolve()
     members = []
     for member in group.members.values():
         if member.classic is None:

@@ -1,19 +1,21 @@
-"""Committed offsets: a mirror of the store's rows.
+"""Committed offsets: a copy of the store's rows in memory.
 
-A commit is decided at once but enters this table only when its write has returned (`apply`). So a fetch never tells
-of an offset that could be lost, and a failed write leaves nothing to undo. Writes return in the order they were asked
-for, so the table goes through the same states as the store.
+A commit is decided at once, but enters this table only when its write has returned (`apply`). So a fetch never
+returns an offset that could be lost, and a failed write leaves nothing to undo. Writes return in the order of the
+calls, so the table goes through the same states as the store.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
+from tidelog.broker.coordination.bounds import Bound
 from tidelog.broker.coordination.groups.config import GroupConfig
-from tidelog.broker.coordination.groups.environment import Topics
+from tidelog.broker.coordination.groups.environment import TopicCatalog
 from tidelog.broker.coordination.groups.errors import (
     NO_ERROR,
     GroupSubscribedToTopic,
+    InvalidCommitOffsetSize,
     OffsetMetadataTooLarge,
     UnknownTopicId,
     UnknownTopicOrPartition,
@@ -32,12 +34,16 @@ from tidelog.broker.coordination.groups.messages import (
 from tidelog.metadata.rows import OffsetRow
 from tidelog.metadata.store import Change, Delete, Put
 
-IsUnstable: TypeAlias = Callable[[str, str, int], bool]  # group, topic, partition -> a transaction has it open
+_OFFSET_BYTES = 350  # memory of the row, its entry in the dictionary, and its numbers
+
+IsUnstable: TypeAlias = Callable[[str, str, int], bool]  # group, topic, partition -> in an open transaction
 
 
 class Offsets:
-    def __init__(self, config: GroupConfig, topics: Topics, is_unstable: IsUnstable) -> None:
+    def __init__(self, config: GroupConfig, topics: TopicCatalog, bound: Bound, is_unstable: IsUnstable) -> None:
+        """`bound` counts approximately the bytes that the offsets take in memory."""
         self._config = config
+        self._bound = bound
         self._topics = topics
         self._is_unstable = is_unstable
         self._rows: dict[str, dict[str, dict[int, OffsetRow]]] = {}  # group -> topic -> partition
@@ -49,27 +55,35 @@ class Offsets:
             row = change.row
             if not isinstance(row, OffsetRow):
                 return None
-            self._rows.setdefault(row.group, {}).setdefault(row.topic, {})[row.partition] = row
+            partitions = self._rows.setdefault(row.group, {}).setdefault(row.topic, {})
+            self._uncount(partitions.get(row.partition))
+            self._bound.used += _weight(row.group, row.metadata)
+            partitions[row.partition] = row
             return row.group
-        if change.table is not OffsetRow:
+        if not isinstance(change, Delete) or change.table is not OffsetRow:
             return None
         group_id, *rest = change.key
         self._forget(str(group_id), rest)
         return str(group_id)
 
-    def _forget(self, group_id: str, rest: list[str | int]) -> None:
+    def _forget(self, group_id: str, rest: list[str | int | bytes]) -> None:
         topics = self._rows.get(group_id, {})
         if len(rest) == 2:
             partitions = topics.get(str(rest[0]), {})
-            partitions.pop(int(rest[1]), None)
+            self._uncount(partitions.pop(int(rest[1]), None))
             if not partitions:
                 topics.pop(str(rest[0]), None)
         elif len(rest) == 1:
-            topics.pop(str(rest[0]), None)
+            self._uncount(*topics.pop(str(rest[0]), {}).values())
         else:
+            for partitions in topics.values():
+                self._uncount(*partitions.values())
             topics.clear()
         if not topics:
             self._rows.pop(group_id, None)
+
+    def _uncount(self, *rows: OffsetRow | None) -> None:
+        self._bound.used -= sum(_weight(row.group, row.metadata) for row in rows if row is not None)
 
     def has(self, group_id: str) -> bool:
         return group_id in self._rows
@@ -92,11 +106,13 @@ class Offsets:
         if not self._in_flight[group_id]:
             del self._in_flight[group_id]
 
-    def commit(self, request: OffsetCommit, now_ms: int) -> tuple[tuple[TopicResult, ...], list[Change]]:
+    def commit(self, request: OffsetCommit, wall_ms: int) -> tuple[tuple[TopicResult, ...], list[Change]]:
         """The sender has been checked. Each partition is accepted or refused by itself."""
-        expires_ms = None if request.retention_time_ms < 0 else now_ms + request.retention_time_ms
+        expires_ms = None if request.retention_time_ms < 0 else wall_ms + request.retention_time_ms
         limit = self._config.offset_metadata_max_bytes
         group_id = request.group_id
+        known = self._rows.get(group_id, {})
+        more = 0
         changes: list[Change] = []
         results = []
         for name, partitions, topic_id in request.topics:
@@ -108,13 +124,20 @@ class Offsets:
                 )
                 continue
             answers = []
+            committed = known.get(topic.name, {})
             for partition, offset, leader_epoch, metadata in partitions:
                 if not 0 <= partition < topic.partitions:
                     code = UnknownTopicOrPartition.kafka_code
                 elif metadata and len(metadata) > limit:
                     code = OffsetMetadataTooLarge.kafka_code
+                elif partition not in committed and not self._bound.has_room(
+                    more + _weight(group_id, metadata or "")
+                ):
+                    code = InvalidCommitOffsetSize.kafka_code
                 else:
                     code = NO_ERROR
+                    if partition not in committed:
+                        more += _weight(group_id, metadata or "")
                     changes.append(
                         Put(
                             OffsetRow(
@@ -124,7 +147,7 @@ class Offsets:
                                 offset,
                                 leader_epoch,
                                 metadata or "",
-                                now_ms,
+                                wall_ms,
                                 expires_ms,
                             )
                         )
@@ -175,7 +198,8 @@ class Offsets:
     def delete(
         self, request: OffsetDelete, subscribed: frozenset[str] | None
     ) -> tuple[tuple[TopicResult, ...], list[Change]]:
-        """Offsets of topics that the group subscribes to stay; `subscribed` is None if those are unknown."""
+        """Refuses offsets of topics that the group subscribes to; `subscribed` is None if those are unknown, and all
+        are refused."""
         changes: list[Change] = []
         results = []
         for name, partitions in request.topics:
@@ -187,7 +211,8 @@ class Offsets:
         return tuple(results), changes
 
     def delete_topics(self, names: frozenset[str]) -> list[Change]:
-        """Also for groups with a commit on its way: what it brings is not known here yet."""
+        """The deletion of all offsets of these topics. Includes every group with a commit in progress, because its
+        offsets are not known here yet."""
         return [
             Delete(OffsetRow, (group_id, name))
             for group_id in self._rows.keys() | self._in_flight.keys()
@@ -200,12 +225,13 @@ class Offsets:
         group_id: str,
         subscribed: frozenset[str] | None,
         retention_began: Callable[[int], int | None],
-        now_ms: int,
+        wall_ms: int,
     ) -> Iterator[OffsetRow]:
-        """Offsets of topics that nobody reads any more, for as long as the retention. `retention_began` gives, for
-        the time of a commit, since when it counts, or None while it does not.
+        """The expired offsets of a group: of topics that it does not subscribe to, past their retention.
+        `retention_began` returns the start of the retention for the time of a commit, or None while the offset may
+        not expire.
 
-        A group with a commit on its way has none: what is known of it here is about to change.
+        A group with a commit in progress has no expired offsets: its offsets are about to change.
         """
         if subscribed is None or group_id in self._in_flight:
             return
@@ -219,8 +245,13 @@ class Offsets:
                 ends_ms = row.expires_ms
                 if ends_ms is None:
                     ends_ms = began_ms + self._config.offsets_retention_ms
-                if ends_ms <= now_ms:
+                if ends_ms <= wall_ms:
                     yield row
 
     def count(self, group_id: str) -> int:
         return sum(len(partitions) for partitions in self._rows.get(group_id, {}).values())
+
+
+def _weight(group_id: str, metadata: str) -> int:
+    """About how many bytes an offset takes in memory."""
+    return _OFFSET_BYTES + len(group_id) + len(metadata)

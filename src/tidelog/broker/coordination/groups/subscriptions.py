@@ -1,7 +1,7 @@
-"""From what members subscribe to, to topics that exist.
+"""Resolves the subscriptions of members to existing topics.
 
-A pattern is a regular expression of a client, run on the broker's own thread. So it is RE2: its time is linear in its
-input, whatever the pattern. It must match the whole name.
+A pattern is a regular expression from a client, and runs in the event loop. So it is matched with RE2, which takes
+time linear in its input for any pattern. A pattern must match the whole name.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,7 +9,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import NamedTuple
 
-from tidelog.broker.coordination.groups.environment import Topic, Topics
+from tidelog.broker.coordination.groups.environment import Topic, TopicCatalog
 from tidelog.broker.coordination.groups.errors import InvalidRegularExpression
 
 
@@ -21,18 +21,18 @@ class Interest(NamedTuple):
 
 
 class Resolved(NamedTuple):
-    topics: dict[bytes, Topic]  # every topic that anybody is interested in
+    topics: dict[bytes, Topic]  # every topic that a member is interested in
     topic_ids: dict[Interest, frozenset[bytes]]
-    fingerprint: str  # changes exactly when one of these topics comes, goes, is made anew, or gets partitions
+    fingerprint: str  # changes exactly when one of these topics is created, deleted, recreated, or gets partitions
 
 
 def check_pattern(pattern: str, max_length: int) -> None:
     if len(pattern) > max_length:
-        raise InvalidRegularExpression(f"a pattern may have {max_length} characters, not {len(pattern)}")
+        raise InvalidRegularExpression(f"a pattern may have at most {max_length} characters, not {len(pattern)}")
     matcher(pattern)
 
 
-def resolve(interests: Iterable[Interest], catalog: Topics) -> Resolved:
+def resolve(interests: Iterable[Interest], catalog: TopicCatalog) -> Resolved:
     topic_ids: dict[Interest, frozenset[bytes]] = {}
     topics: dict[bytes, Topic] = {}
     for interest in set(interests):
@@ -50,7 +50,7 @@ def resolve(interests: Iterable[Interest], catalog: Topics) -> Resolved:
 
 @lru_cache(maxsize=256)
 def matcher(pattern: str) -> Callable[[str], object]:
-    import re2  # here, because most brokers never see a pattern
+    import re2  # imported here, because most brokers never use a pattern
 
     options = re2.Options()
     options.log_errors = False

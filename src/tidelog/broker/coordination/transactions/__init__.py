@@ -1,6 +1,6 @@
-"""Transactions over partitions and committed offsets, as Kafka's transaction coordinator has them.
+"""Transactions over partitions and committed offsets, with the semantics of Kafka's transaction coordinator.
 
-`TransactionCoordinator` is the way in; `messages` has its requests and replies.
+`TransactionCoordinator` is the entry point; `messages` has its requests and replies.
 """
 
 from tidelog.broker.coordination.transactions.config import TransactionConfig

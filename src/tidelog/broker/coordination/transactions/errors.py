@@ -1,11 +1,13 @@
-"""What a transaction coordinator refuses, one class per Kafka error code. The tree, below
+"""The errors of the transaction coordinator, one class per Kafka error code. All are subclasses of
 `tidelog.errors.InvalidInput`:
 
     TransactionError
     ├── CoordinatorNotAvailable      15  retriable: the decision could not be stored
+    ├── NotCoordinator               16  retriable: another broker owns the transaction now
     ├── UnsupportedVersion           35
     ├── InvalidRequest               42
-    ├── InvalidProducerEpoch         47  how those are told that they are fenced who do not know PRODUCER_FENCED
+    ├── PolicyViolation              44  a limit of the broker is reached
+    ├── InvalidProducerEpoch         47  fenced, for clients whose version does not have PRODUCER_FENCED
     ├── InvalidTransactionState      48
     ├── InvalidProducerIdMapping     49
     ├── InvalidTransactionTimeout    50
@@ -15,7 +17,7 @@
     ├── TransactionalIdNotFound     105
     └── TransactionAbortable        120
 
-Inside the package they are raised; in replies they travel as `error_code`.
+Inside the package they are raised; replies carry them as `error_code`.
 """
 
 from tidelog.errors import InvalidInput
@@ -32,12 +34,21 @@ class CoordinatorNotAvailable(TransactionError):
     retriable = True
 
 
+class NotCoordinator(TransactionError):
+    kafka_code = 16
+    retriable = True
+
+
 class UnsupportedVersion(TransactionError):
     kafka_code = 35
 
 
 class InvalidRequest(TransactionError):
     kafka_code = 42
+
+
+class PolicyViolation(TransactionError):
+    kafka_code = 44
 
 
 class InvalidProducerEpoch(TransactionError):

@@ -1,9 +1,8 @@
-"""What goes into the transaction coordinator and what comes out: one frozen request and reply per Kafka API, with the
-fields of its newest version. A gateway translates them field by field; where an older version differs, a flag says
-so.
+"""Requests and replies of the transaction coordinator: one frozen dataclass each per Kafka API, with the fields of
+its newest version. A gateway translates them field by field. Flags stand for differences of older versions.
 
-`error_code` 0 means no error. Who is fenced is told PRODUCER_FENCED; for versions that do not know it the gateway
-says INVALID_PRODUCER_EPOCH.
+`error_code` 0 means no error. A fenced producer gets PRODUCER_FENCED; for versions that do not have it the gateway
+sends INVALID_PRODUCER_EPOCH.
 """
 
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ NOT_AVAILABLE = CoordinatorNotAvailable.kafka_code
 class InitProducerId:
     transactional_id: str
     timeout_ms: int
-    producer_id: int = NO_ID  # of a producer that goes on after an error
+    producer_id: int = NO_ID  # of a producer that continues after an error
     epoch: int = NO_EPOCH
     enable_two_phase_commit: bool = False
     keep_prepared: bool = False
@@ -50,12 +49,12 @@ class AddPartitions:
     producer_id: int
     epoch: int
     partitions: tuple[TopicPartition, ...]
-    verify_only: bool = False  # asks whether they are in it
+    verify_only: bool = False  # only check whether they are in the transaction
 
 
 @dataclass(frozen=True, slots=True)
 class AddPartitionsReply:
-    """`missing`, when verified: the partitions that are not in the transaction."""
+    """`missing`, with `verify_only`: the partitions that are not in the transaction."""
 
     error_code: int = NO_ERROR
     missing: tuple[TopicPartition, ...] = ()
@@ -83,7 +82,7 @@ class AddOffsetsReply:
         return AddOffsetsReply(error_code)
 
 
-# TxnOffsetCommit (28), after the group has agreed
+# TxnOffsetCommit (28), after the group coordinator has accepted it
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ class CommitOffsets:
     epoch: int
     group_id: str
     offsets: tuple[OffsetRow, ...]
-    adds_group: bool = True  # versions 5+; before, AddOffsets must have come first
+    adds_group: bool = True  # versions 5+; in earlier versions AddOffsets must have come first
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +112,7 @@ class EndTransaction:
     producer_id: int
     epoch: int
     committed: bool
-    bumps_epoch: bool = True  # versions 5+: the next transaction has a new epoch, which the reply tells
+    bumps_epoch: bool = True  # versions 5+: the next transaction has a new epoch, which is in the reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +191,7 @@ class EndedTransaction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DecideTransactions:
-    """Commit all of them or none, once for each `number` of a `scope`: a later call for it finds it decided."""
+    """Commit all of these transactions or none, once for each `number` of a `scope`: repeating it changes nothing."""
 
     scope: str
     number: int
@@ -201,7 +200,7 @@ class DecideTransactions:
 
 @dataclass(frozen=True, slots=True)
 class DecideTransactionsReply:
-    """`is_new`: these transactions are committed. Else the number was decided before, and they are as they were."""
+    """`is_new`: these transactions are committed. Else the number was decided before, and they are unchanged."""
 
     error_code: int = NO_ERROR
     is_new: bool = False
@@ -251,3 +250,22 @@ Reply: TypeAlias = (
     | DecideTransactionsReply
     | DescribeDecisionReply
 )
+
+_REPLIES: dict[type[Request], Reply] = {
+    InitProducerId: InitProducerIdReply(),
+    AddPartitions: AddPartitionsReply(),
+    AddOffsets: AddOffsetsReply(),
+    CommitOffsets: CommitOffsetsReply(),
+    EndTransaction: EndTransactionReply(),
+    ListTransactions: ListTransactionsReply(),
+    DecideTransactions: DecideTransactionsReply(),
+    DescribeDecision: DescribeDecisionReply(),
+}
+
+
+def refusal(request: Request, error_code: int) -> Reply:
+    """The reply to a request that is refused."""
+    if isinstance(request, DescribeTransactions):
+        described = tuple(DescribedTransaction(id_, error_code) for id_ in request.transactional_ids)
+        return DescribeTransactionsReply(described)
+    return _REPLIES[type(request)].failed(error_code)

@@ -1,16 +1,15 @@
-"""One transactional id: its producer, the transaction it has open or is ending, and the rows of that.
+"""One transactional id: its producer, its transaction that is open or being ended, and its rows.
 
-    state            goes to
+    state            next states
     Empty            Ongoing: partitions or a group's offsets were added
     Ongoing          PrepareCommit, PrepareAbort: the end is decided
     PrepareCommit    CompleteCommit: all markers are durable
     PrepareAbort     CompleteAbort: the same
-    Complete...      Ongoing; Empty: a producer introduced itself
+    Complete...      Ongoing; Empty: a producer sent InitProducerId
 
-Epochs: a producer that introduces itself gets the next epoch, so that its predecessor is fenced. With transactions of
-version 2 each end takes the next epoch too, and the markers already carry it: what a client sent late for the old
-transaction cannot slip into the new one. The last epoch but one is the last that a producer gets; then it gets a new
-producer id.
+Epochs: a producer that sends InitProducerId gets the next epoch, so that its predecessor is fenced. With transactions
+of version 2 each end uses the next epoch too, and the markers already have it: a late batch of the old transaction
+cannot become part of the new one. The highest epoch is never given to a producer; instead it gets a new producer id.
 """
 
 import json
@@ -20,6 +19,7 @@ from enum import StrEnum
 from functools import lru_cache
 from typing import NamedTuple
 
+from tidelog.broker.coordination.ledger import Ledger
 from tidelog.broker.coordination.timers import Timer
 from tidelog.broker.coordination.transactions.messages import NO_EPOCH, NO_ID
 from tidelog.metadata.rows import OffsetRow, TransactionOffsetRow, TransactionRow
@@ -27,9 +27,10 @@ from tidelog.metadata.store import Change, Delete, Put
 from tidelog.model import ProducerEpoch, ProducerId, TopicPartition
 
 HIGHEST_EPOCH = 0x7FFF
-LAST_EPOCH = HIGHEST_EPOCH - 1  # that a producer gets; the highest one is for fencing it
+LAST_EPOCH = HIGHEST_EPOCH - 1  # the last one that a producer gets; the highest one is for fencing it
 NOT_STARTED = -1
-_ROW: Hashable = "transaction"
+ENTRY_BYTES = 500  # about what a partition, group or offset of a transaction takes in memory
+ROW: Hashable = "transaction"  # in the ledger
 _CLEAR: Hashable = "offsets"
 
 
@@ -47,7 +48,8 @@ COMPLETE = (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
 
 
 class Ending(NamedTuple):
-    """Markers to write, now that the decision is durable. Told to the coordinator again when they are durable."""
+    """The markers to write when the decision is durable. The shell calls `completed` with it when they are
+    durable."""
 
     transactional_id: str
     producer_id: ProducerId
@@ -60,43 +62,55 @@ class Ending(NamedTuple):
 class Transaction:
     transactional_id: str
     producer_id: int
+    ledger: Ledger  # marks the rows to store
     epoch: int = NO_EPOCH
-    last_epoch: int = NO_EPOCH  # the one before, if whoever has it may still ask for what it was told
+    last_epoch: int = NO_EPOCH  # the previous epoch, if a producer that has it may still repeat its last request
     previous_producer_id: int = NO_ID
-    next_producer_id: int = NO_ID  # when this end has used up the epochs
+    next_producer_id: int = NO_ID  # set if this end has used up the epochs
     timeout_ms: int = 0
     state: State = State.EMPTY
     partitions: dict[TopicPartition, None] = field(default_factory=dict)
     durable_partitions: set[TopicPartition] = field(default_factory=set)
     groups: set[str] = field(default_factory=set)
     offsets: dict[tuple[str, str, int], OffsetRow] = field(default_factory=dict)
-    started_ms: int = NOT_STARTED
+    started_ms: int = NOT_STARTED  # by the wall clock, like `updated_ms`: what is stored and shown
+    began_ms: int = NOT_STARTED  # by the clock of the deadlines
     updated_ms: int = 0
     ending: Ending | None = None
-    is_ending_asked: bool = False  # the shell knows of `ending`
+    is_ending_asked: bool = False  # `ending` was given to the shell
     is_stuck: bool = False  # markers cannot be written now
     timer: Timer | None = None
+    counted: int = 0  # `entries` that the coordinator has counted for it
     decided_with: tuple["Transaction", ...] = ()
-    """Itself and others, whose ends are one decision: until that is durable their changes are stored together."""
-    unwritten: dict[Hashable, Change] = field(default_factory=dict)
-    """Changes in which memory is ahead of the store; they go with every outcome until one of them is written."""
+    """The transactions, including this one, that one decision ended: their changes are stored together until the
+    decision is durable."""
 
     @property
     def is_exhausted(self) -> bool:
         return self.epoch >= LAST_EPOCH
 
-    def touch(self, now_ms: int) -> None:
-        """The row is to be stored as it is now."""
-        self.updated_ms = now_ms
-        self.unwritten[_ROW] = Put(self.row())
+    @property
+    def entries(self) -> int:
+        """The number of its partitions, groups and offsets; long names and metadata count as several."""
+        texts = sum(len(group) // ENTRY_BYTES for group in self.groups)
+        texts += sum((len(row.group) + len(row.metadata)) // ENTRY_BYTES for row in self.offsets.values())
+        return len(self.partitions) + len(self.groups) + len(self.offsets) + texts
 
-    def add(self, partitions: Iterable[TopicPartition], groups: Iterable[str], now_ms: int) -> None:
+    def touch(self, wall_ms: int) -> None:
+        """Mark the row to be stored in its current state."""
+        self.updated_ms = wall_ms
+        self._store(ROW, Put(self.row()))
+
+    def _store(self, row: Hashable, change: Change) -> None:
+        self.ledger.put(self.transactional_id, row, change)
+
+    def add(self, partitions: Iterable[TopicPartition], groups: Iterable[str], *, now_ms: int, wall_ms: int) -> None:
         if self.state is not State.ONGOING:
             self.state = State.ONGOING
-            self.started_ms = now_ms
+            self.started_ms, self.began_ms = wall_ms, now_ms
         self.partitions.update(dict.fromkeys(partitions))
         self.groups.update(groups)
-        self.touch(now_ms)
+        self.touch(wall_ms)
 
     def add_offsets(self, rows: Iterable[OffsetRow]) -> None:
         for row in rows:
@@ -105,16 +119,16 @@ class Transaction:
             stored = TransactionOffsetRow(
                 self.transactional_id, *key, row.offset, row.leader_epoch, row.metadata, row.committed_ms
             )
-            self.unwritten[key] = Put(stored)
+            self._store(key, Put(stored))
 
     def forget_offsets(self, topics: frozenset[str]) -> None:
-        """The topics are gone."""
+        """The topics were deleted: drop their offsets."""
         for key in [key for key in self.offsets if key[1] in topics]:
             del self.offsets[key]
-            self.unwritten[key] = Delete(TransactionOffsetRow, (self.transactional_id, *key))
+            self._store(key, Delete(TransactionOffsetRow, (self.transactional_id, *key)))
 
-    def prepare(self, *, committed: bool, now_ms: int) -> None:
-        """The end is decided. The offsets are committed, or dropped, with the very write that makes this durable."""
+    def prepare(self, *, committed: bool, wall_ms: int) -> None:
+        """The end is decided. The write that makes this durable also commits or drops the offsets."""
         self.state = State.PREPARE_COMMIT if committed else State.PREPARE_ABORT
         self.ending = Ending(
             self.transactional_id,
@@ -125,28 +139,28 @@ class Transaction:
         )
         self.is_ending_asked = self.is_stuck = False
         for key in self.offsets:
-            self.unwritten.pop(key, None)
+            self.ledger.withdraw(self.transactional_id, key)
         if self.offsets:
-            self.unwritten[_CLEAR] = Delete(TransactionOffsetRow, (self.transactional_id,))
+            self._store(_CLEAR, Delete(TransactionOffsetRow, (self.transactional_id,)))
             if committed:
                 for key, row in self.offsets.items():
-                    self.unwritten["commit", key] = Put(row)
-        self.touch(now_ms)
+                    self._store(("commit", key), Put(row))
+        self.touch(wall_ms)
 
-    def complete(self, now_ms: int) -> None:
+    def complete(self, wall_ms: int) -> None:
         self.state = State.COMPLETE_COMMIT if self.state is State.PREPARE_COMMIT else State.COMPLETE_ABORT
         self.ending = None
         self.partitions.clear()
         self.durable_partitions.clear()
         self.groups.clear()
         self.offsets.clear()
-        self.started_ms = NOT_STARTED
+        self.started_ms = self.began_ms = NOT_STARTED
         if self.next_producer_id != NO_ID:
             self.rotate(self.next_producer_id)
-        self.touch(now_ms)
+        self.touch(wall_ms)
 
     def rotate(self, producer_id: int) -> None:
-        """A new producer id, with all its epochs."""
+        """Change to a new producer id, beginning at epoch 0."""
         self.previous_producer_id = self.producer_id
         self.producer_id = producer_id
         self.next_producer_id = NO_ID
@@ -158,16 +172,11 @@ class Transaction:
         """Producer id and epoch for the client's next transaction."""
         return (self.producer_id, self.epoch) if self.next_producer_id == NO_ID else (self.next_producer_id, 0)
 
-    def written(self, stamps: Iterable[tuple[Hashable, Change]]) -> bool:
-        """These changes are durable. Whether the row as it is now is among them."""
-        for key, change in stamps:
-            if self.unwritten.get(key) is change:
-                del self.unwritten[key]
-            if key == _ROW and self.state is State.ONGOING:
-                row = change.row if isinstance(change, Put) else None
-                if isinstance(row, TransactionRow) and row.state == State.ONGOING:
-                    self.durable_partitions.update(_partitions_of(row.partitions))
-        return _ROW not in self.unwritten
+    def row_written(self, change: Change) -> None:
+        """A state of the row is durable."""
+        row = change.row if isinstance(change, Put) else None
+        if self.state is State.ONGOING and isinstance(row, TransactionRow) and row.state == State.ONGOING:
+            self.durable_partitions.update(_partitions_of(row.partitions))
 
     def row(self) -> TransactionRow:
         return TransactionRow(
@@ -186,10 +195,11 @@ class Transaction:
         )
 
     @classmethod
-    def restored(cls, row: TransactionRow, offsets: Iterable[TransactionOffsetRow]) -> "Transaction":
+    def restored(cls, row: TransactionRow, offsets: Iterable[TransactionOffsetRow], ledger: Ledger) -> "Transaction":
         transaction = cls(
             transactional_id=row.transactional_id,
             producer_id=row.producer_id,
+            ledger=ledger,
             epoch=row.epoch,
             last_epoch=row.last_epoch,
             previous_producer_id=row.previous_producer_id,
@@ -223,7 +233,7 @@ class Transaction:
         return transaction
 
 
-@lru_cache(1024)  # most transactions of a producer are about the same partitions
+@lru_cache(1024)  # most transactions of a producer have the same partitions
 def _text_of(partitions: tuple[TopicPartition, ...]) -> str:
     """{"topic": [0, 1]}"""
     by_topic: dict[str, list[int]] = {}
