@@ -34,7 +34,11 @@ class RawClient:
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(SECONDS)
-        self.socket.connect(("127.0.0.1", port))
+        try:
+            self.socket.connect(("127.0.0.1", port))
+        except BaseException:
+            self.socket.close()
+            raise
         self._next_id = 0
         self._expected: list[tuple[int, Api, int]] = []
 

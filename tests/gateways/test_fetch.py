@@ -18,7 +18,7 @@ from tests.gateways.raw import (
 )
 from tests.support.brokers import BrokerProcess, eventually, unique
 from tests.support.logs import batch
-from tidelog.gateways.kafka.api import fetch as fetch_api
+from tidelog.broker.fetching import LongPoll
 from tidelog.records.batch import iterate
 from tidelog.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tidelog.wire.generated.fetch import FetchPartition, FetchRequest, FetchTopic
@@ -221,7 +221,7 @@ def test_stored_batches_carry_their_offsets_and_the_leader_epoch(client: RawClie
 def test_a_fetch_whose_client_hangs_up_waits_no_longer() -> None:
     def waiting() -> int:
         gc.collect()
-        return sum(isinstance(each, fetch_api._Waiting) for each in gc.get_objects())
+        return sum(isinstance(each, LongPoll) for each in gc.get_objects())
 
     with tidelog.embedded() as broker:
         port = int(broker.bootstrap_servers.rpartition(":")[2])

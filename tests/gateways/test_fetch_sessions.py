@@ -5,7 +5,14 @@ import pytest
 from tests.gateways.raw import RawClient, fetch_request, partitions_of, values_of
 from tests.support.brokers import BrokerProcess, unique
 from tidelog.gateways.kafka.fetch_sessions import LAST_EPOCH, SILENT_MS, FetchSessions, SessionError
-from tidelog.wire.generated.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ForgottenTopic
+from tidelog.wire.generated.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+)
 
 FETCH_SESSION_ID_NOT_FOUND = 70
 INVALID_FETCH_SESSION_EPOCH = 71
@@ -167,3 +174,51 @@ def test_epochs_begin_again_at_one() -> None:
     sessions.begin(FetchRequest(session_id=id_, session_epoch=1), by_id=False, now_ms=0).epoch = LAST_EPOCH
     begin(sessions, id_, LAST_EPOCH, 0)
     assert begin(sessions, id_, 1, 0) == id_
+
+
+def begin_with(sessions: FetchSessions, partitions: int, id_: int = 0, epoch: int = 0, now_ms: int = 0) -> int:
+    topics = [FetchTopic("topic", partitions=[FetchPartition(index) for index in range(partitions)])]
+    request = FetchRequest(session_id=id_, session_epoch=epoch, topics=topics)
+    return sessions.begin(request, by_id=False, now_ms=now_ms).id
+
+
+def test_the_partitions_of_all_sessions_are_bounded() -> None:
+    sessions = FetchSessions(lambda _: None, most_partitions=100)
+    first, second = begin_with(sessions, 60), begin_with(sessions, 40)
+    assert first
+    assert second
+    assert begin_with(sessions, 1) == 0
+    assert sessions.partitions == 100
+    assert begin_with(sessions, 30, first, 0)  # in the place of the one that it names
+    assert sessions.partitions == 70
+    assert begin_with(sessions, 80, now_ms=SILENT_MS) != 0  # both made room for it
+    assert (len(sessions), sessions.partitions) == (1, 80)
+
+
+def test_a_session_that_grows_beyond_the_bound_is_forgotten() -> None:
+    sessions = FetchSessions(lambda _: None, most_partitions=100)
+    id_ = begin_with(sessions, 60)
+    with pytest.raises(SessionError):
+        begin_with(sessions, 101, id_, 1)
+    assert (len(sessions), sessions.partitions) == (0, 0)
+
+
+def test_names_that_no_topic_has_are_not_kept_in_sessions() -> None:
+    sessions = FetchSessions(lambda _: None)
+    topics = [FetchTopic("x" * 30_000, partitions=[FetchPartition(0)])]
+    assert sessions.begin(FetchRequest(session_epoch=0, topics=topics), by_id=False, now_ms=0).id == 0
+    assert sessions.partitions == 0
+
+
+def test_a_partition_that_is_no_longer_wanted_does_not_come_back_with_its_data() -> None:
+    sessions = FetchSessions(lambda _: None)
+    id_ = begin_with(sessions, 2)
+    session = sessions.begin(FetchRequest(session_id=id_, session_epoch=1), by_id=False, now_ms=0)
+    targets = session.targets()
+    forgotten = [ForgottenTopic("topic", partitions=[0])]
+    sessions.begin(
+        FetchRequest(session_id=id_, session_epoch=2, forgotten_topics_data=forgotten), by_id=False, now_ms=0
+    )
+    session.has_news(targets[0], PartitionData(0, 0, 5, records=b"data"))
+    assert [target.index for target in session.targets()] == [1]
+    assert sessions.partitions == 1

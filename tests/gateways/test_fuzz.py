@@ -11,7 +11,7 @@ from tests.gateways.raw import RawClient, fetch_request, frame, produce_request
 from tests.support.brokers import BrokerProcess, unique
 from tests.support.logs import batch
 from tests.wire.random_messages import Case, all_cases, random_message
-from tidelog.gateways.kafka.server import MODULES
+from tidelog.gateways.kafka.api_table import TABLE
 from tidelog.wire.apis import APIS, BY_NAME
 from tidelog.wire.envelope import decode_response
 
@@ -23,7 +23,7 @@ SETTINGS = {
 
 
 def offered_requests() -> list[Case]:
-    offered = {APIS[key].name for key in MODULES}
+    offered = {APIS[key].name for key in TABLE}
     return [case for case in all_cases() if case.message.role == "request" and api_name(case) in offered]
 
 

@@ -8,16 +8,24 @@ import pytest
 from tests.gateways.raw import RawClient, frame, produce_request, values_of
 from tests.support.brokers import BrokerProcess, unique
 from tests.support.logs import batch
+from tidelog.broker.admission import Admission
+from tidelog.broker.sessions import Endpoint, Session
 from tidelog.errors import StorageError
 from tidelog.gateways.kafka.produce_repeats import MOST_KNOWN, ProduceRepeats
-from tidelog.promise import Listener
+from tidelog.promise import Promise
+from tidelog.storage.log import Appended
 from tidelog.wire.apis import BY_NAME
 from tidelog.wire.envelope import decode_response, encode_request
 from tidelog.wire.generated.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from tidelog.wire.generated.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
 
 PRODUCE = BY_NAME["Produce"]
+SESSION = Session(Endpoint("PLAINTEXT", "localhost", 9092))
 UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID, CORRUPT_MESSAGE = 3, 100, 2
+
+
+class NoBroker:
+    admission = Admission()
 
 
 def records(*values: bytes) -> bytearray:
@@ -50,7 +58,7 @@ def test_every_version_and_record_length(client: RawClient, version: int, acks: 
 
 
 def test_a_very_long_beginning_is_not_kept() -> None:
-    repeats = ProduceRepeats(None)  # type: ignore[arg-type]
+    repeats = ProduceRepeats(NoBroker(), SESSION)  # type: ignore[arg-type]
     message = produce_request("topic", records(b"value"))
     for client_id, known in (("c" * 100, 1), ("c" * 30_000, 0)):
         framed = b"".join(encode_request(PRODUCE, 9, 1, client_id, message))[4:]  # type: ignore[arg-type]
@@ -143,11 +151,7 @@ def test_almost_a_repeat_is_answered_as_if_it_came_first(
 def test_a_failed_sync_is_an_error_and_memory_is_bounded() -> None:
     """Against a broker of our own making, whose sync fails; and with more partitions than are remembered."""
 
-    class Append:
-        base_offset, append_time_ms, done = 5, 1, False
-
-        def when_done(self, call: Listener[None]) -> None:
-            call(None, StorageError("the disk is gone"))
+    syncing: Promise[Appended] = Promise()
 
     class Partition:
         class config:  # noqa: N801
@@ -156,26 +160,25 @@ def test_a_failed_sync_is_an_error_and_memory_is_bounded() -> None:
         class log:  # noqa: N801
             start_offset = 0
 
-        def append(self, data: memoryview, **_: object) -> Append:
-            return Append()
+        def append(self, data: memoryview, **_: object) -> Promise[Appended]:
+            return syncing
 
-    class Broker:
+    class Broker(NoBroker):
         def partition(self, topic: str, index: int) -> Partition:
             return Partition()
 
-    repeats = ProduceRepeats(Broker())  # type: ignore[arg-type]
+    repeats = ProduceRepeats(Broker(), SESSION)  # type: ignore[arg-type]
     for index in range(MOST_KNOWN + 10):
         message = produce_request("topic", records(b"value"), partition=index, acks=-1)
         framed = memoryview(frame(PRODUCE, 9, 77, message))[4:]
         repeats.learn(framed, 9, message.topic_data[0], durable=True)
     assert len(repeats._known) <= MOST_KNOWN
-    sent: list[bytearray] = []
     waiting = repeats.answer(framed)
-    assert waiting is not None
-    assert not isinstance(waiting, bytearray)
-    waiting.then(sent.append)
-    reply = decode_response(PRODUCE, 9, bytes(sent[0][4:]))
+    assert isinstance(waiting, Promise)
+    syncing.fail(StorageError("the disk is gone"))
+    sent = waiting.result()
+    reply = decode_response(PRODUCE, 9, bytes(sent[4:]))
     result = reply.responses[0].partition_responses[0]
     assert (result.index, result.base_offset, result.error_message) == (MOST_KNOWN + 9, -1, "the disk is gone")
     assert result.error_code == StorageError.kafka_code
-    assert sent[0][4:8] == struct.pack(">i", 77)
+    assert sent[4:8] == struct.pack(">i", 77)

@@ -63,7 +63,6 @@ def test_many_topics_of_one_request_each_have_their_result(client: RawClient) ->
         *((name, 0) for name in names),
         ("not/valid", 17),
         ("twice", 42),
-        ("twice", 42),
     ]
     for name in names:
         assert client.produce(name, b"x", partition=2).error_code == 0

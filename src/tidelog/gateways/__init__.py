@@ -1,1 +1,1 @@
-"""How the world reaches the broker. Gateways translate; the broker decides."""
+"""The protocols through which clients reach the broker. Gateways translate; the broker decides."""

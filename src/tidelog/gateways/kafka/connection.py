@@ -1,48 +1,64 @@
 """One client's connection: frames in, replies out, in order.
 
-Requests are handled as they arrive, also while earlier ones still wait (a fetch for data, a produce for its sync);
-replies leave in the order of the requests, as many as are ready with one write. What can grow is bounded: a frame's
-size, the requests that are not answered yet, the replies that the client does not read. At a bound no further request
-is handled, also none that is here already, and the connection is not read until the client has caught up. All
-connections together have a bound, too.
+Requests are handled as they arrive, even while earlier ones still wait (a fetch for data, a produce for its sync).
+Replies are sent in the order of the requests; those that are ready share one write. Everything that can grow is
+bounded: the size of a frame, the unanswered requests, the replies that the client has not read. At a bound no further
+request is handled, not even one that was received already, and the connection is not read until the client has caught
+up. All connections together have a bound, too. Requests with long lists are handled in steps (`long_requests`); the
+requests after one wait until it is done.
 
-A request that fails for a reason nobody foresaw, which is a bug of ours, is answered with an error in its API's own
-fields (`error_replies`), and the connection lives on. What is not a request, or cannot be answered, ends it.
+A request that fails because of a bug of ours is answered with an error in its API's own fields (`error_replies`), and
+the connection stays open. Bytes that are not a request, and failures that cannot be answered, close the connection.
 """
 
 import asyncio
+import gc
+import time
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, cast
 
+from tidelog.broker.sessions import Session
 from tidelog.errors import TidelogError
+from tidelog.gateways.kafka.long_requests import FEW, SLICE_SECONDS, LongRequest, Parts, ReplyTooLarge, is_long
 from tidelog.promise import Promise
-from tidelog.wire.envelope import Chunks, RequestHeader, decode_request_body, decode_request_header, encode_response
+from tidelog.wire.envelope import Chunks, RequestHeader, decode_bounded_body, decode_request_header, encode_response
 from tidelog.wire.framing import FrameReader
 from tidelog.wire.primitives import Buffer, RecordSource, Struct
-from tidelog.wire.protocol_errors import FrameTooLarge, ProtocolError, RemoteProtocolError
+from tidelog.wire.protocol_errors import (
+    FrameTooLarge,
+    LocalProtocolError,
+    ProtocolError,
+    RemoteProtocolError,
+    TooManyEntries,
+)
+
+if TYPE_CHECKING:
+    from tidelog.gateways.kafka.context import Context
 
 Reply: TypeAlias = Struct | None
-Handler: TypeAlias = Callable[["Request", Any], Reply | Awaitable[Reply]]
+Handler: TypeAlias = Callable[["Request", Any], Reply | Parts | Awaitable[Reply]]
 
 UNKNOWN_SERVER_ERROR = -1
-_WORTH_A_WRITE = 8  # requests that came together: their replies need not wait for those of others
-FULL_BYTES = 64 << 10  # that wait for a socket with room: the client reads more slowly than we write
+_WORTH_A_WRITE = 8  # requests received together: flush their replies without waiting for other connections
+_LARGE_FRAME = 64 << 10  # such a frame may hold thousands of entries
+_NO_FRAME = memoryview(b"")  # a piece of a request has no frame
+FULL_BYTES = 64 << 10  # in the transport's buffer: the client reads more slowly than we write
 
 
 class StoredChunk(Protocol):
-    """A `RecordSource` of ours, when it is time to write it."""
+    """A `RecordSource` of ours that writes itself."""
 
     def write(self, transport: asyncio.Transport, socket: int | None, out: list[Buffer]) -> bool:
-        """Add it to `out`, which is written next; or write what is in `out`, empty it, and send the rest directly to
-        the socket, if there is one that may be written to directly. False, with `out` empty: that was enough for now;
-        call again, when the transport has room if it has more than `FULL_BYTES`."""
+        """Append the chunk to `out`, which the caller writes next; or write and empty `out`, then send the rest
+        directly to the socket, unless `socket` is None. Returns False, with `out` empty, if the chunk is not written
+        completely: call again, but not before the transport has room if it holds more than `FULL_BYTES`."""
 
 
 class Request:
-    """What a handler may want to know besides the message."""
+    """What a handler may need besides the message."""
 
     __slots__ = ("connection", "frame", "header")
 
@@ -55,51 +71,54 @@ class Request:
     def version(self) -> int:
         return self.header.api_version
 
+    @property
+    def session(self) -> Session:
+        return self.connection.session
+
 
 class Repeats(Protocol):
-    """Requests that say what an earlier one of the connection said, answered without being taken apart again. An API
-    that has such requests leaves one of these in `Connection.repeats`."""
+    """Answers requests that repeat an earlier one of the connection, without decoding them again. An API that has
+    such requests sets `Connection.repeats`."""
 
-    def answer(self, frame: memoryview) -> "bytearray | Later | None":
-        """The reply, with its length; None: take the long way."""
-
-
-class Later(Protocol):
-    """A reply that has to wait for something."""
-
-    def then(self, send: Callable[[bytearray], None]) -> None:
-        """Call `send` with the reply when there is one."""
+    def answer(self, frame: memoryview) -> "bytearray | Promise[bytearray] | None":
+        """The encoded reply, with its length; None if the request must be decoded and handled."""
 
 
 class Waiting(Protocol):
-    """A request that may wait for long, and is in `Connection.waiting` as long as it does."""
+    """A request that may wait for a long time, such as a long poll; while it waits it is in `Connection.waiting`."""
 
     def hurry(self) -> None:
-        """Answer with what there is."""
+        """Answer now, with the data that is available."""
 
     def abandon(self) -> None:
-        """The client is gone."""
+        """Stop waiting: the client has disconnected."""
 
 
 class Pending:
-    """A request whose reply is not written yet; `chunks` is the reply once there is one (empty: none is sent)."""
+    """A request whose reply is not written yet; `chunks` is the reply when it is ready (empty: no reply is sent)."""
 
-    __slots__ = ("chunks", "reply_size", "size", "written")
+    __slots__ = ("chunks", "in_memory", "reply_size", "size", "written")
 
     def __init__(self, size: int) -> None:
         self.size = size
         self.reply_size = 0
-        self.written = 0  # chunks
+        self.in_memory = 0  # part of `reply_size` that is not read from a file while it is written
+        self.written = 0  # number of chunks
         self.chunks: Chunks | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What connections may cost."""
+    """Limits of connections: bytes, requests, entries and time."""
 
     max_frame_bytes: int = 100 << 20
+    max_entries: int = 1 << 16
+    """In all lists of a request together; decoding them must not take longer than 100 ms."""
+    max_reply_bytes: int = 100 << 20
+    """Size of a reply without records. librdkafka accepts no more than this by default."""
     max_pending_bytes: int = 32 << 20
     max_total_bytes: int = 512 << 20
+    max_total_reply_bytes: int = 256 << 20
     max_pending_requests: int = 1000
     write_buffer_bytes: int = 4 << 20
     max_connections: int = 10_000
@@ -112,36 +131,43 @@ class Owner(Protocol):
 
     limits: Limits
     held_bytes: int
-    """Of requests that are not answered or not whole yet, over all connections."""
+    """Bytes of requests that are incomplete or unanswered, in all connections."""
+    reply_bytes: int
+    """Bytes of replies that clients have not read yet, in all connections."""
+    turns: asyncio.Lock
+    """Held by the long request that runs its current step."""
 
     def handler_for(self, header: RequestHeader) -> Handler:
-        """Raises what is to be said of an API or a version that is not offered."""
+        """Raises the error to answer with if the API or its version is not offered."""
 
     def opened(self, connection: "Connection") -> bool:
-        """False: there is no room for another one."""
+        """False: there is no room for this connection."""
 
     def closed(self, connection: "Connection") -> None: ...
     def flush_soon(self, connection: "Connection") -> None:
-        """Flush it when this turn of the loop is over."""
+        """Flush the connection at the end of this iteration of the event loop."""
 
     def failed(
         self, connection: "Connection", request: RequestHeader | None, error: Exception, *, answered: bool
     ) -> None:
-        """`answered`: the client learns of it; else the connection is closed."""
+        """Log the failure. `answered`: the client gets an error reply; otherwise the connection is closed."""
 
 
 class Connection(asyncio.BufferedProtocol):
-    def __init__(self, owner: Owner, context: Any) -> None:  # noqa: ANN401  (what the handlers of this listener need)
+    def __init__(self, owner: Owner, context: "Context") -> None:
         self._owner = owner
         self.context = context
+        self.session = Session(context.listener)
         self.repeats: Repeats | None = None
         self._loop = asyncio.get_running_loop()
         self._reader = FrameReader(owner.limits.max_frame_bytes)
         self._pending: deque[Pending] = deque()
         self._pending_bytes = 0
         self._reply_bytes = 0  # of the pending requests' replies
+        self._reply_memory = 0
+        self._held_replies = 0
         self._held_bytes = 0
-        self._frames: deque[memoryview] = deque()  # not handled yet, for want of room
+        self._frames: deque[memoryview] = deque()  # not handled yet: a bound is reached
         self._tasks: set[asyncio.Task[None]] = set()
         self.waiting: set[Waiting] = set()
         self._transport: asyncio.Transport | None = None
@@ -149,8 +175,8 @@ class Connection(asyncio.BufferedProtocol):
         self._paused_by_writes = False
         self._reading = True
         self._closing = False
+        self._busy = False  # with a long request
         self._flush_scheduled = False
-        self.peer = ""
         self.last_active = 0.0
 
     # asyncio calls these
@@ -161,7 +187,7 @@ class Connection(asyncio.BufferedProtocol):
         self._socket = transport.get_extra_info("socket").fileno() if plain else None
         self._transport.set_write_buffer_limits(FULL_BYTES, 0)
         peer = transport.get_extra_info("peername")
-        self.peer = f"{peer[0]}" if isinstance(peer, tuple) else str(peer)
+        self.session.peer = f"{peer[0]}" if isinstance(peer, tuple) else str(peer)
         self.last_active = self._loop.time()
         if not self._owner.opened(self):
             self._transport.abort()
@@ -175,9 +201,10 @@ class Connection(asyncio.BufferedProtocol):
         self.waiting.clear()
         self._pending.clear()
         self._frames.clear()
-        self._pending_bytes = self._reply_bytes = 0
+        self._pending_bytes = self._reply_bytes = self._reply_memory = 0
         self._owner.held_bytes -= self._held_bytes
-        self._held_bytes = 0
+        self._owner.reply_bytes -= self._held_replies
+        self._held_bytes = self._held_replies = 0
         self._owner.closed(self)
 
     def get_buffer(self, sizehint: int) -> memoryview:
@@ -196,7 +223,7 @@ class Connection(asyncio.BufferedProtocol):
             self._account()
 
     def eof_received(self) -> bool:
-        """Replies to what was asked are still sent; who asks nothing more has no patience either."""
+        """The client half-closed the connection: answer its long polls now, send all replies, then close."""
         for waiting in tuple(self.waiting):
             waiting.hurry()
         self.finish()
@@ -207,7 +234,7 @@ class Connection(asyncio.BufferedProtocol):
         self._read_or_not()
 
     def resume_writing(self) -> None:
-        """Not the moment to write: a transport that is closed, or fails, while it calls this loses its connection
+        """Must not write: if the transport fails or is closed within this call, asyncio calls `connection_lost`
         twice."""
         self._paused_by_writes = False
         self._flush_soon()
@@ -215,7 +242,7 @@ class Connection(asyncio.BufferedProtocol):
     # the server calls these
 
     def finish(self) -> None:
-        """Answer what was asked, then close."""
+        """Close when all requests that were received are answered."""
         self._closing = True
         if self._transport is not None and self.is_idle:
             self._transport.close()
@@ -230,17 +257,20 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def is_stuck(self) -> bool:
-        """There are bytes for a client that does not read them."""
+        """Replies wait for the client to read them."""
         return self._transport is not None and self._transport.get_write_buffer_size() > 0
 
     # requests and replies
 
     def _handle(self) -> None:
-        """The requests that are here, as far as there is room for their replies."""
+        """Handle the requests that were received, until a bound is reached or the time slice is over."""
         frames = self._frames
         many = len(frames) >= _WORTH_A_WRITE
+        until = time.monotonic() + SLICE_SECONDS if len(frames) > 1 else 0.0
         while frames and self._has_room():
             self._take(frames.popleft())
+            if frames and time.monotonic() > until:
+                break  # `flush` schedules the others for the next iteration of the event loop
         if many:
             self.flush()
         else:
@@ -256,23 +286,90 @@ class Connection(asyncio.BufferedProtocol):
                 if isinstance(answer, bytearray):
                     self._encoded(pending, [answer], len(answer))
                 else:
-                    answer.then(lambda reply: self._encoded_later(pending, reply))
+                    answer.when_done(partial(self._repeat_answered, pending, frame))
                 return
             header = decode_request_header(frame)
+            self.session.client_id = header.client_id
             handle = self._owner.handler_for(header)
-            reply = handle(Request(header, frame, self), decode_request_body(header, frame))
+            message, entries = self._decoded(header, frame)
+            if entries > FEW and is_long(header.api, header.api_version, entries, len(frame)):
+                self._busy = True
+                self._start(self._handle_in_steps(pending, header, handle, message, entries))
+                return
+            reply = handle(Request(header, frame, self), message)
             if reply is None or isinstance(reply, Struct):
                 self._answer(pending, header, reply)
             elif isinstance(reply, Promise):
                 reply.when_done(partial(self._answer_later, pending, header, frame))
+            elif isinstance(reply, Parts):
+                self._busy = True
+                self._start(self._join(pending, header, frame, reply))
             else:
-                task = asyncio.ensure_future(self._wait(pending, header, frame, reply))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
+                self._start(self._wait(pending, header, frame, reply))
         except Refusal as refusal:
             pending.chunks = refusal.encoded(cast("RequestHeader", header))
         except Exception as error:
             self._answer_failure(pending, header, frame, error)
+
+    def _decoded(self, header: RequestHeader, frame: memoryview) -> tuple[Any, int]:
+        """The message, and the number of its entries."""
+        most = self._owner.limits.max_entries
+        if len(frame) < _LARGE_FRAME or not gc.isenabled():
+            return decode_bounded_body(header, frame, most)
+        gc.disable()  # it would scan thousands of new objects again and again and find no garbage
+        try:
+            return decode_bounded_body(header, frame, most)
+        finally:
+            gc.enable()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.ensure_future(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _handle_in_steps(
+        self, pending: Pending, header: RequestHeader, handle: Handler, message: Struct, entries: int
+    ) -> None:
+        request = Request(header, _NO_FRAME, self)
+
+        def fail(piece: Struct, error: Exception) -> Struct:
+            reply = self._failure_reply(header, piece, error)
+            if reply is None:
+                raise error
+            self._owner.failed(self, header, error, answered=True)
+            return reply
+
+        reply = self._long_request(header).answered(
+            message, entries, pending.size, lambda piece: handle(request, piece), fail
+        )
+        await self._answer_in_steps(pending, header, reply, lambda error: self._fail(header, error))
+
+    async def _join(self, pending: Pending, header: RequestHeader, frame: memoryview, parts: Parts) -> None:
+        reply = self._long_request(header).joined(parts)
+        await self._answer_in_steps(
+            pending, header, reply, lambda error: self._answer_failure(pending, header, frame, error)
+        )
+
+    def _long_request(self, header: RequestHeader) -> LongRequest:
+        owner = self._owner
+        return LongRequest(header.api, header.api_version, owner.turns, owner.limits.max_reply_bytes)
+
+    async def _answer_in_steps(
+        self,
+        pending: Pending,
+        header: RequestHeader,
+        reply: Awaitable[Reply],
+        failed: Callable[[Exception], None],
+    ) -> None:
+        try:
+            self._answer(pending, header, await reply)
+        except ReplyTooLarge as error:
+            self._refuse(pending, header, error)
+        except Exception as error:
+            failed(error)
+        finally:
+            self._busy = False
+            self._flush_soon()
 
     def _answer_later(
         self, pending: Pending, header: RequestHeader, frame: memoryview, reply: Reply, error: Exception | None
@@ -297,44 +394,78 @@ class Connection(asyncio.BufferedProtocol):
     def _answer_failure(
         self, pending: Pending, header: RequestHeader | None, frame: memoryview, error: Exception
     ) -> None:
-        """With the error in the API's own fields, if the request could be read and there is a place for it."""
+        """Answer with the error in the API's own fields; close the connection if the request could not be decoded or
+        its API has no field for the error."""
+        if header is not None and isinstance(error, ReplyTooLarge | TooManyEntries):
+            self._refuse(pending, header, error)
+            return
         if isinstance(error, RemoteProtocolError | ConnectionError):
             self._fail(header, error)
             return
-        from tidelog.gateways.kafka.error_replies import error_reply
-
-        code, message = UNKNOWN_SERVER_ERROR, "the broker failed at this request; its log says why"
-        if isinstance(error, TidelogError) and not isinstance(error, ProtocolError):
-            code, message = error.kafka_code or UNKNOWN_SERVER_ERROR, str(error)
         try:
-            header = header or decode_request_header(
-                frame
-            )  # one that was answered as a repeat of another was not read
-            chunks = error_reply(header, frame, code, message)
+            header = header or decode_request_header(frame)  # None if the request was handled as a repeat
+            reply = self._failure_reply(header, self._decoded(header, frame)[0], error)
         except Exception as another:
             another.__context__ = error  # both are in the log
             self._fail(header, another)
             return
-        if chunks is None:
-            self._fail(header, error)
+        self._answer_with_error(pending, header, reply, error)
+
+    def _refuse(self, pending: Pending, header: RequestHeader, error: Exception) -> None:
+        """Answer a request that asks for too much with an error, if its API has an error field outside its lists."""
+        from tidelog.gateways.kafka.error_replies import request_without_entries
+
+        try:
+            reply = self._failure_reply(header, request_without_entries(header.api), error)
+        except Exception as another:
+            another.__context__ = error
+            self._fail(header, another)
             return
-        self._owner.failed(self, header, error, answered=True)
-        self._encoded(pending, chunks, sum(map(len, chunks)))
+        self._answer_with_error(pending, header, reply, error)
+
+    def _failure_reply(self, header: RequestHeader, message: Struct, error: Exception) -> Reply:
+        if isinstance(error, ConnectionError):
+            return None
+        from tidelog.gateways.kafka.error_replies import error_reply
+
+        code, text = UNKNOWN_SERVER_ERROR, "internal error of the broker; see its log for the reason"
+        if isinstance(error, TidelogError) and not isinstance(error, LocalProtocolError):
+            code, text = error.kafka_code or UNKNOWN_SERVER_ERROR, str(error)
+        return error_reply(header, message, code, text)
+
+    def _answer_with_error(self, pending: Pending, header: RequestHeader, reply: Reply, error: Exception) -> None:
+        if reply is None:
+            self._fail(header, error)
+        else:
+            self._owner.failed(self, header, error, answered=True)
+            self._answer(pending, header, reply)
 
     def _answer(self, pending: Pending, header: RequestHeader, reply: Reply) -> None:
         if reply is None:
             pending.chunks = []
         else:
             chunks = encode_response(header.api, header.api_version, header.correlation_id, reply)
-            self._encoded(pending, chunks, sum(map(len, chunks)))
+            size = sum(map(len, chunks))
+            if size > self._owner.limits.max_reply_bytes and len(chunks) == 1:
+                raise ReplyTooLarge(f"the reply would have {size} bytes; split the request into smaller ones")
+            self._encoded(pending, chunks, size)
 
     def _encoded(self, pending: Pending, chunks: Chunks, size: int) -> None:
         pending.chunks = chunks
         pending.reply_size = size
         self._reply_bytes += size
+        if len(chunks) > 1:
+            size = sum(len(chunk) for chunk in chunks if not isinstance(chunk, RecordSource))
+        pending.in_memory = size
+        self._reply_memory += size
 
-    def _encoded_later(self, pending: Pending, reply: bytearray) -> None:
-        self._encoded(pending, [reply], len(reply))
+    def _repeat_answered(
+        self, pending: Pending, frame: memoryview, reply: bytearray | None, error: Exception | None
+    ) -> None:
+        if reply is not None:
+            self._encoded(pending, [reply], len(reply))
+        elif error is not None:
+            self._answer_failure(pending, None, frame, error)
         self._flush_soon()
 
     def _flush_soon(self) -> None:
@@ -343,7 +474,7 @@ class Connection(asyncio.BufferedProtocol):
             self._owner.flush_soon(self)
 
     def flush(self) -> None:
-        """Write the replies that are ready, up to the first request that still waits, as fast as the client reads."""
+        """Write the replies that are ready, up to the first unanswered request, as fast as the client reads them."""
         self._flush_scheduled = False
         transport = self._transport
         if transport is None or transport.is_closing():
@@ -353,7 +484,7 @@ class Connection(asyncio.BufferedProtocol):
             while pending and pending[0].chunks is not None and not self._paused_by_writes:
                 if not self._write_some(transport):
                     break
-        except Exception as error:  # the reply's first bytes may be out: it cannot be taken back
+        except Exception as error:  # a part of the reply may have been sent: it cannot become an error reply
             self._fail(None, error)
             return
         self.last_active = self._loop.time()
@@ -365,7 +496,7 @@ class Connection(asyncio.BufferedProtocol):
             transport.close()
 
     def _write_some(self, transport: asyncio.Transport) -> bool:
-        """As many replies as go well into one write. False: of a large one more is to be written, later."""
+        """Write as many replies as fit into one write. False: a part of a large reply remains to be written."""
         out: list[Buffer] = []
         pending, most, size = self._pending, self._owner.limits.write_buffer_bytes, 0
         while pending and size < most and (chunks := pending[0].chunks) is not None:
@@ -381,6 +512,7 @@ class Connection(asyncio.BufferedProtocol):
             pending.popleft()
             self._pending_bytes -= answered.size
             self._reply_bytes -= answered.reply_size
+            self._reply_memory -= answered.in_memory
             size += answered.reply_size + 1
         if len(out) == 1:
             transport.write(out[0])
@@ -392,6 +524,7 @@ class Connection(asyncio.BufferedProtocol):
         limits = self._owner.limits
         return not (
             self._paused_by_writes
+            or self._busy
             or self._pending_bytes > limits.max_pending_bytes
             or self._reply_bytes > limits.write_buffer_bytes
             or len(self._pending) > limits.max_pending_requests
@@ -405,19 +538,38 @@ class Connection(asyncio.BufferedProtocol):
             transport.resume_reading() if read else transport.pause_reading()
 
     def _account(self) -> None:
-        """What this connection holds counts for all: the one that goes over their common bound has to go."""
+        """Update the totals of all connections; close this one if its growth makes a total exceed its limit."""
+        owner = self._owner
         held = self._pending_bytes + self._reader.pending
         if self._frames:
             held += sum(map(len, self._frames))
-        self._owner.held_bytes += held - self._held_bytes
-        grown, self._held_bytes = held > self._held_bytes, held
-        if grown and self._owner.held_bytes > self._owner.limits.max_total_bytes:
-            self._fail(
-                None, FrameTooLarge(f"requests of all connections hold {self._owner.held_bytes} bytes already")
-            )
+        if held != self._held_bytes:
+            owner.held_bytes += held - self._held_bytes
+            grown, self._held_bytes = held > self._held_bytes, held
+            if grown and owner.held_bytes > owner.limits.max_total_bytes:
+                self._fail(
+                    None,
+                    FrameTooLarge(
+                        f"requests of all connections hold {owner.held_bytes} bytes (max-total-pending-bytes)"
+                    ),
+                )
+                return
+        replies = self._reply_memory
+        if self._transport is not None:
+            replies += self._transport.get_write_buffer_size()
+        if replies != self._held_replies:
+            owner.reply_bytes += replies - self._held_replies
+            grown, self._held_replies = replies > self._held_replies, replies
+            if grown and owner.reply_bytes > owner.limits.max_total_reply_bytes:
+                self._fail(
+                    None,
+                    FrameTooLarge(
+                        f"unread replies of all connections hold {owner.reply_bytes} bytes (max-total-reply-bytes)"
+                    ),
+                )
 
     def _fail(self, header: RequestHeader | None, error: Exception) -> None:
-        """What cannot be answered ends the connection, as Kafka does."""
+        """Close the connection, as Kafka does after a failure that cannot be answered."""
         self._closing = True
         self._frames.clear()
         self._owner.failed(self, header, error, answered=False)
@@ -425,7 +577,7 @@ class Connection(asyncio.BufferedProtocol):
 
 
 class Refusal(Exception):
-    """An answer that is not the one the request's version asks for: ApiVersions in the oldest form."""
+    """A reply in another version than the request's: ApiVersions at v0, for versions that are not supported."""
 
     def __init__(self, version: int, reply: Struct) -> None:
         super().__init__()

@@ -1,14 +1,16 @@
-"""Fetch sessions (KIP-227): a consumer names its partitions once and afterwards only what changes.
+"""Fetch sessions (KIP-227): a consumer names its partitions once, and afterwards only the changes.
 
     session id, epoch     meaning
-    any, -1               no session; one that is named is closed
-    any, 0                a new session with the partitions of this request; one that is named is closed
+    any, -1               no session; the named session is closed, if there is one
+    any, 0                a new session with the partitions of this request; the named session is closed
     known, next epoch     the session's partitions, with this request's additions, changes and removals
     unknown               FETCH_SESSION_ID_NOT_FOUND
     known, other epoch    INVALID_FETCH_SESSION_EPOCH
 
-A reply within a session carries only the partitions with news. Sessions are bounded: when there is no room, the one
-that was silent longest makes it if it was silent long enough; else the client gets session 0 and sends everything.
+A reply within a session has only the partitions with news. The number of sessions is bounded, and so is the number of
+partitions in all sessions. When there is no room, the sessions that were idle longest are evicted if they were idle
+for `SILENT_MS`; otherwise the client gets session 0 (none) and names all partitions each time. A session that grows
+beyond the bound is closed; its client starts a new one, by the same rules.
 """
 
 import random
@@ -22,6 +24,9 @@ from tidelog.wire.primitives import NO_UUID
 NO_SESSION, FINAL_EPOCH, FIRST_EPOCH = 0, -1, 0
 LAST_EPOCH = 0x7FFF_FFFF
 SLOTS = 1000
+MOST_PARTITIONS = 150_000
+MAX_TOPIC_NAME = 249
+PARTITION_BYTES = 450  # memory of one partition of a session, measured
 SILENT_MS = 120_000
 
 NameOf = Callable[[bytes], str | None]
@@ -34,7 +39,7 @@ class SessionError(Exception):
 
 
 class FetchTarget:
-    """A partition that a client fetches, and what it was told last."""
+    """A partition that a client fetches, and the offsets that were last reported to it (`told`)."""
 
     __slots__ = ("index", "leader_epoch", "max_bytes", "offset", "told", "topic", "topic_id")
 
@@ -59,7 +64,7 @@ Key = tuple[str | bytes | None, int]
 
 
 class FetchSession:
-    """`id` 0 is none: everything is asked and told each time."""
+    """`id` 0 means no session: each request and each reply has all partitions."""
 
     __slots__ = ("_targets", "epoch", "id", "is_incremental", "last_used_ms")
 
@@ -72,6 +77,10 @@ class FetchSession:
 
     def targets(self) -> list[FetchTarget]:
         return list(self._targets.values())
+
+    @property
+    def size(self) -> int:
+        return len(self._targets)
 
     def change(self, added: dict[Key, FetchTarget], removed: Iterable[Key]) -> None:
         self.is_incremental = True
@@ -89,31 +98,35 @@ class FetchSession:
                 )
 
     def has_news(self, target: FetchTarget, data: PartitionData) -> bool:
-        """Whether to tell it; what is told with records goes to the back, so that every partition has its turn."""
+        """Whether the partition belongs in the reply. A partition with records moves to the end of the session, so
+        that the next reply begins with others."""
         told = (data.high_watermark, data.last_stable_offset, data.log_start_offset)
         news = not self.is_incremental or bool(data.records) or data.error_code != 0 or told != target.told
         target.told = None if data.error_code else told
         if self.id != NO_SESSION and data.records:
             key = (target.topic_key, target.index)
-            self._targets[key] = self._targets.pop(key, target)
+            if self._targets.pop(key, None) is not None:  # else it was removed from the session
+                self._targets[key] = target
         return news
 
 
 class FetchSessions:
-    def __init__(self, name_of: NameOf, slots: int = SLOTS) -> None:
+    def __init__(self, name_of: NameOf, slots: int = SLOTS, most_partitions: int = MOST_PARTITIONS) -> None:
         self._name_of = name_of
         self._slots = slots
+        self.most_partitions = most_partitions
+        self.partitions = 0  # of all sessions
         self._sessions: OrderedDict[int, FetchSession] = OrderedDict()  # the least recently used first
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def begin(self, message: FetchRequest, *, by_id: bool, now_ms: int) -> FetchSession:
-        """The session that a request belongs to, with its partitions as they are after it."""
+        """The session of a request, after the request's changes of its partitions."""
         if message.session_epoch in (FINAL_EPOCH, FIRST_EPOCH):
-            self._sessions.pop(message.session_id, None)
+            self._forget(message.session_id)
             targets = self._wanted(message, by_id=by_id)
-            if message.session_epoch == FINAL_EPOCH:
+            if message.session_epoch == FINAL_EPOCH or not _may_be_kept(message):
                 return FetchSession(NO_SESSION, targets)
             return self._new(targets, now_ms)
         session = self._sessions.get(message.session_id)
@@ -129,9 +142,14 @@ class FetchSessions:
             for topic in message.forgotten_topics_data
             for index in topic.partitions
         ]
+        before = session.size
         session.change(self._wanted(message, by_id=by_id) if message.topics else {}, removed)
+        self.partitions += session.size - before
+        if (self.partitions > self.most_partitions and session.size > before) or not _may_be_kept(message):
+            self._forget(session.id)
+            raise SessionError(ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
         if by_id:
-            for target in session.targets():  # a topic may have come or gone
+            for target in session.targets():  # a topic may have been created or deleted
                 target.topic = self._name_of(target.topic_id)
         return session
 
@@ -145,13 +163,25 @@ class FetchSessions:
         return wanted
 
     def _new(self, targets: dict[Key, FetchTarget], now_ms: int) -> FetchSession:
-        if len(self._sessions) >= self._slots:
-            oldest = next(iter(self._sessions.values()))
-            if now_ms - oldest.last_used_ms < SILENT_MS:
+        while len(self._sessions) >= self._slots or self.partitions + len(targets) > self.most_partitions:
+            oldest = next(iter(self._sessions.values()), None)
+            if oldest is None or now_ms - oldest.last_used_ms < SILENT_MS:
                 return FetchSession(NO_SESSION, targets)
-            del self._sessions[oldest.id]
+            self._forget(oldest.id)
         while (id_ := random.randint(1, LAST_EPOCH)) in self._sessions:  # noqa: S311  (not a secret)
             pass
         session = self._sessions[id_] = FetchSession(id_, targets)
         session.last_used_ms = now_ms
+        self.partitions += session.size
         return session
+
+    def _forget(self, id_: int) -> None:
+        session = self._sessions.pop(id_, None)
+        if session is not None:
+            self.partitions -= session.size
+
+
+def _may_be_kept(message: FetchRequest) -> bool:
+    """False if a topic name is longer than any valid name: many of them would take far more memory than
+    `PARTITION_BYTES`."""
+    return all(len(topic.topic) <= MAX_TOPIC_NAME for topic in message.topics)

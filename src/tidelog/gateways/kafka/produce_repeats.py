@@ -1,24 +1,27 @@
-"""Produce requests that repeat themselves, answered without being taken apart again.
+"""Produce requests that repeat an earlier one, answered without being decoded again.
 
-A producer with one partition to a request (librdkafka always, others often) sends the same bytes over and over: only
-the correlation id, the records and their length change. What an earlier request of the connection said is known by
-those bytes, and its reply is a template in which the correlation id and three numbers change. The records go the same
-way as always. Flexible versions only; a request that is not exactly of this form takes the long way, and so does one
-that is refused, so that there is one place that says why.
+A producer with one partition per request (librdkafka always, others often) sends the same bytes over and over: only
+the correlation id, the records and their length change. Those bytes are the key to what an earlier request of the
+connection meant, and to a template of its reply, in which only the correlation id and three numbers change. The
+records are appended as in any other request. This works for flexible versions only. A request that does not have
+exactly this form is decoded and handled as usual, and so is one that is refused, so that only one place makes error
+replies.
 """
 
-from collections.abc import Callable
+from functools import partial
 from struct import Struct
 
+from tidelog.broker.admission import Operation, ResourceKind
 from tidelog.broker.broker import Broker
-from tidelog.broker.shell import now_ms
+from tidelog.broker.partition import Partition
+from tidelog.broker.sessions import Session
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.context import code_of
 from tidelog.model import TimestampType
+from tidelog.promise import Promise
 from tidelog.storage.log import Appended
 from tidelog.wire.apis import BY_NAME
 from tidelog.wire.envelope import encode_response
-from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.produce import (
     PartitionProduceResponse,
     ProduceResponse,
@@ -33,14 +36,15 @@ MOST_LENGTHS = 4
 LONGEST = 600  # bytes before the records: a client id may have 32,767, and would be kept for each partition
 _FIRST_FLEXIBLE = 9
 _FIRST_BY_ID = 13
-_HEADER_START = 8  # behind API key, version and correlation id
-_NO_TAGS = bytes(3)  # of the partition, the topic and the request: what comes behind the records
+_HEADER_START = 8  # after API key, version and correlation id
+_NO_TAGS = bytes(3)  # of the partition, the topic and the request: the bytes after the records
+_CORRELATION_ID = Struct(">i")
 _OUTCOME = Struct(">qqq")  # base offset, append time, log start offset
 _PLACEHOLDER = (-0x0123456789ABCDEF, -0x1122334455667788, -0x0FEDCBA987654321)
 
 
 class Known:
-    """What the bytes of a request say, and its reply as a template."""
+    """A decoded request, and a template of its reply."""
 
     __slots__ = ("_outcome_at", "_template", "durable", "index", "kind", "topic", "topic_id", "version")
 
@@ -54,17 +58,18 @@ class Known:
         self._template = self._reply(PartitionProduceResponse(index, 0, *_PLACEHOLDER), 0)
         self._outcome_at = self._template.index(_OUTCOME.pack(*_PLACEHOLDER))
 
-    def reply(self, frame: memoryview, base_offset: int, append_time_ms: int, start_offset: int) -> bytearray:
+    def reply(self, correlation_id: int, partition: Partition, appended: Appended) -> bytearray:
         reply = self._template[:]
-        reply[4:8] = frame[4:8]
-        _OUTCOME.pack_into(reply, self._outcome_at, base_offset, append_time_ms, start_offset)
+        _CORRELATION_ID.pack_into(reply, 4, correlation_id)
+        stamped = partition.config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
+        append_time_ms = appended.append_time_ms if stamped else -1
+        _OUTCOME.pack_into(reply, self._outcome_at, appended.base_offset, append_time_ms, partition.log.start_offset)
         return reply
 
-    def refusal(self, reply: bytearray, error: Exception) -> bytearray:
-        """Instead of a reply that was to be sent after a sync that failed."""
-        code = code_of(error) if isinstance(error, TidelogError) else int(ErrorCode.UNKNOWN_SERVER_ERROR)
-        result = PartitionProduceResponse(self.index, code, -1, error_message=str(error))
-        return self._reply(result, int.from_bytes(reply[4:8], "big", signed=True))
+    def refusal(self, correlation_id: int, error: Exception) -> bytearray:
+        """The reply to an append that failed after it had begun."""
+        result = PartitionProduceResponse(self.index, code_of(error), -1, error_message=str(error))
+        return self._reply(result, correlation_id)
 
     def _reply(self, result: PartitionProduceResponse, correlation_id: int) -> bytearray:
         topic = TopicProduceResponse(self.topic, self.topic_id, [result])
@@ -73,35 +78,20 @@ class Known:
         )
 
 
-class Durable:
-    """A reply that is sent when the append is durable."""
-
-    __slots__ = ("_appended", "_known", "_reply")
-
-    def __init__(self, appended: Appended, known: Known, reply: bytearray) -> None:
-        self._appended = appended
-        self._known = known
-        self._reply = reply
-
-    def then(self, send: Callable[[bytearray], None]) -> None:
-        def done(_: None, error: Exception | None) -> None:
-            send(self._reply if error is None else self._known.refusal(self._reply, error))
-
-        self._appended.when_done(done)
-
-
 class ProduceRepeats:
-    """The requests that one connection is known to repeat."""
+    """The requests that one connection has repeated or may repeat."""
 
-    __slots__ = ("_broker", "_known", "_lengths")
+    __slots__ = ("_admission", "_broker", "_known", "_lengths", "_session")
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, session: Session) -> None:
         self._broker = broker
+        self._admission = broker.admission
+        self._session = session
         self._known: dict[bytes, Known] = {}
-        self._lengths: list[int] = []  # of the beginnings in `_known`; nearly always one
+        self._lengths: list[int] = []  # of the keys of `_known`; nearly always one
 
-    def answer(self, frame: memoryview) -> bytearray | Durable | None:
-        """The reply, now or later; None: not known, and nothing was done."""
+    def answer(self, frame: memoryview) -> bytearray | Promise[bytearray] | None:
+        """The reply or a promise of it; None if the request is not known: nothing was done."""
         for end in self._lengths:
             known = self._known.get(frame[_HEADER_START:end].tobytes())
             if known is not None and frame[:4] == known.kind:
@@ -118,17 +108,19 @@ class ProduceRepeats:
             topic = known.topic if known.version < _FIRST_BY_ID else self._broker.topic_name(known.topic_id)
             if topic is None:
                 return None
+            if self._admission.authorizer is not None:
+                self._admission.check(self._session, Operation.WRITE, ResourceKind.TOPIC, topic)
             partition = self._broker.partition(topic, known.index)
-            appended = partition.append(frame[at:records_end], durable=known.durable, now_ms=now_ms())
+            appended = partition.append(frame[at:records_end], durable=known.durable)
         except (TidelogError, IndexError):
             return None
-        stamped = partition.config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
-        append_time_ms = appended.append_time_ms if stamped else -1
-        reply = known.reply(frame, appended.base_offset, append_time_ms, partition.log.start_offset)
-        return Durable(appended, known, reply) if not appended.done else reply
+        (correlation_id,) = _CORRELATION_ID.unpack_from(frame, 4)
+        if not isinstance(appended, Promise):
+            return known.reply(correlation_id, partition, appended)
+        return appended.then(partial(known.reply, correlation_id, partition), partial(known.refusal, correlation_id))
 
     def learn(self, frame: memoryview, version: int, topic: TopicProduceData, *, durable: bool) -> None:
-        """A request for one partition, without a transaction, went well: know its like from now on."""
+        """Remember a request for one partition, without a transaction, that succeeded."""
         index, records_size = topic.partition_data[0].index, len(topic.partition_data[0].records or b"")
         size_bytes = max(1, ((records_size + 1).bit_length() + 6) // 7)
         end = len(frame) - len(_NO_TAGS) - records_size - size_bytes
@@ -136,7 +128,7 @@ class ProduceRepeats:
             return
         beginning = frame[_HEADER_START:end].tobytes()
         if not beginning.endswith(index.to_bytes(4, "big")):
-            return  # bytes behind the message, or a length in more bytes than it needs
+            return  # bytes after the message, or a length in more bytes than necessary
         if end not in self._lengths:
             self._lengths = [end, *self._lengths[: MOST_LENGTHS - 1]]
         if len(self._known) >= MOST_KNOWN:

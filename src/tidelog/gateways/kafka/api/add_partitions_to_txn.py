@@ -1,7 +1,7 @@
-"""AddPartitionsToTxn (24), v0 to v5: partitions that a transaction is about to write to; durable when it is answered.
+"""AddPartitionsToTxn (24), v0 to v5: add partitions to a transaction before it writes to them. Durable when answered.
 
-From v4 on a request has many transactions, each of which may only ask whether its partitions are in it. If any
-partition of a transaction does not exist, none is added: the others are OPERATION_NOT_ATTEMPTED.
+From v4 on a request has many transactions, and may only verify that a transaction has the partitions (verify_only).
+If any partition of a transaction does not exist, none is added: the others are OPERATION_NOT_ATTEMPTED.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from collections.abc import Awaitable
 from tidelog.broker.coordination.transactions import messages as m
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of
-from tidelog.gateways.kafka.transaction_requests import ask, for_version
+from tidelog.gateways.kafka.coordinator_requests import ask_transactions, fencing_known
 from tidelog.model import TopicPartition
 from tidelog.promise import Promise
 from tidelog.wire.error_codes import ErrorCode
@@ -90,7 +90,7 @@ def _add(request: Request, question: m.AddPartitions) -> Results | Promise[Resul
         )
 
     def translate(reply: m.AddPartitionsReply) -> Results:
-        code = for_version(reply.error_code, request, _FENCED_FROM)
+        code = fencing_known(reply.error_code, request, since=_FENCED_FROM)
         codes = dict.fromkeys(question.partitions, code)
         missing = (
             ErrorCode.TRANSACTION_ABORTABLE if request.version >= _ABORTABLE_FROM else ErrorCode.INVALID_TXN_STATE
@@ -98,7 +98,7 @@ def _add(request: Request, question: m.AddPartitions) -> Results | Promise[Resul
         codes.update(dict.fromkeys(reply.missing, missing))
         return _results(codes)
 
-    return ask(request, question, translate)
+    return ask_transactions(request, question, translate)
 
 
 def _results(codes: dict[TopicPartition, int]) -> Results:

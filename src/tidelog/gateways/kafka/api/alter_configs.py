@@ -1,10 +1,9 @@
-"""AlterConfigs (33), v0 to v2: the configs of a resource, all of them: what is not named goes back to its default."""
+"""AlterConfigs (33), v0 to v2: replace all configs of a resource; those that are not named return to their
+default."""
 
-from tidelog.broker.configs import Edit, Replace
-from tidelog.errors import TidelogError
-from tidelog.gateways.kafka.api.describe_configs import BROKER, GROUP, TOPIC, refused
+from tidelog.broker.configs import Replace
+from tidelog.gateways.kafka.config_resources import altered
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.context import broker_of, code_of
 from tidelog.wire.generated.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResourceResponse,
@@ -21,22 +20,3 @@ async def handle(request: Request, message: AlterConfigsRequest) -> AlterConfigs
         )
         results.append(AlterConfigsResourceResponse(code, text, resource.resource_type, resource.resource_name))
     return AlterConfigsResponse(responses=results)
-
-
-async def altered(
-    request: Request, kind: int, name: str, edit: Edit, *, validate_only: bool
-) -> tuple[int, str | None]:
-    """Error code and message of one change."""
-    broker = broker_of(request)
-    try:
-        if kind == TOPIC:
-            await broker.topics.alter_configs(name, edit, validate_only=validate_only)
-        elif kind == BROKER:
-            await broker.config.alter(broker.metadata, name, edit, validate_only=validate_only)
-        elif kind == GROUP:
-            await broker.groups.configs.alter(name, edit, validate_only=validate_only)
-        else:
-            raise refused(kind)
-    except TidelogError as error:
-        return code_of(error), str(error)
-    return 0, None

@@ -1,6 +1,7 @@
-"""AlterPartitionReassignments (45), v0 to v1: partitions stay where they are, on the one broker there is.
+"""AlterPartitionReassignments (45), v0 to v1: a partition cannot be moved away from the broker that leads it.
 
-To ask for just that is fine; to cancel a move finds none under way; anything else names brokers that do not exist.
+A request for exactly that placement succeeds, a cancellation finds no reassignment in progress, and anything else is
+refused.
 """
 
 from tidelog.gateways.kafka.connection import Request
@@ -23,15 +24,18 @@ def handle(request: Request, message: AlterPartitionReassignmentsRequest) -> Alt
         index = wanted.partition_index
         if known is None or not 0 <= index < known.partitions:
             return ReassignablePartitionResponse(
-                index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "there is no such partition"
+                index, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, "this partition does not exist"
             )
         if wanted.replicas is None:
             return ReassignablePartitionResponse(
-                index, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "it is not being moved"
+                index, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no reassignment of this partition is in progress"
             )
-        if list(wanted.replicas) != [broker.node_id]:
+        leader = broker.ownership.leader(known.topic_id, index).broker_id
+        if list(wanted.replicas) != [leader]:
             return ReassignablePartitionResponse(
-                index, ErrorCode.INVALID_REPLICA_ASSIGNMENT, f"there is one broker here, {broker.node_id}"
+                index,
+                ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+                f"the partition cannot be moved: its only replica is on broker {leader}",
             )
         return ReassignablePartitionResponse(index, 0, None)
 

@@ -2,9 +2,11 @@
 
 from collections.abc import Awaitable, Iterable
 
+from tidelog.broker.admission import ResourceKind
 from tidelog.broker.coordination.groups import messages as m
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.group_requests import ask
+from tidelog.gateways.kafka.coordinator_requests import ask_groups
+from tidelog.gateways.kafka.permissions import authorized_operations
 from tidelog.wire.generated.consumer_group_describe import (
     Assignment,
     ConsumerGroupDescribeRequest,
@@ -19,14 +21,26 @@ def handle(
     request: Request, message: ConsumerGroupDescribeRequest
 ) -> ConsumerGroupDescribeResponse | Awaitable[ConsumerGroupDescribeResponse]:
     typed = request.version >= 1
+    is_asked = message.include_authorized_operations
 
     def translate(reply: m.ConsumerGroupDescribeReply) -> ConsumerGroupDescribeResponse:
-        return ConsumerGroupDescribeResponse(groups=[_described(group, typed=typed) for group in reply.groups])
+        return ConsumerGroupDescribeResponse(
+            groups=[
+                _described(
+                    group,
+                    authorized_operations(
+                        request, ResourceKind.GROUP, group.group_id, is_asked=is_asked and group.error_code == 0
+                    ),
+                    typed=typed,
+                )
+                for group in reply.groups
+            ]
+        )
 
-    return ask(request, m.ConsumerGroupDescribe(tuple(message.group_ids)), translate)
+    return ask_groups(request, m.ConsumerGroupDescribe(tuple(message.group_ids)), translate)
 
 
-def _described(group: m.DescribedConsumerGroup, *, typed: bool) -> DescribedGroup:
+def _described(group: m.DescribedConsumerGroup, operations: int, *, typed: bool) -> DescribedGroup:
     return DescribedGroup(
         error_code=group.error_code,
         error_message=group.error_message,
@@ -51,6 +65,7 @@ def _described(group: m.DescribedConsumerGroup, *, typed: bool) -> DescribedGrou
             )
             for member in group.members
         ],
+        authorized_operations=operations,
     )
 
 

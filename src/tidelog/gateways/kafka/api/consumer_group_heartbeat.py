@@ -1,14 +1,14 @@
 """ConsumerGroupHeartbeat (68), v0 to v1: the one request of the new consumer protocol (KIP-848).
 
-Join, keep alive, say what is subscribed and owned, learn the assignment, leave. From v1 members choose their own ids
-and may subscribe by regex.
+Members join, stay alive, report what they subscribe to and own, receive their assignment, and leave with it. From v1
+on members choose their own ids and may subscribe by regex.
 """
 
 from collections.abc import Awaitable
 
 from tidelog.broker.coordination.groups import messages as m
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.group_requests import ask, client_of
+from tidelog.gateways.kafka.coordinator_requests import ask_groups, client_of
 from tidelog.wire.generated.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -36,7 +36,7 @@ def handle(
         else tuple(m.TopicPartitions(each.topic_id, tuple(each.partitions)) for each in owned),
         **client_of(request),
     )
-    return ask(request, question, _translate)
+    return ask_groups(request, question, _translate)
 
 
 def _translate(reply: m.ConsumerGroupHeartbeatReply) -> ConsumerGroupHeartbeatResponse:

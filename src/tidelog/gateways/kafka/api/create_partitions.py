@@ -1,8 +1,9 @@
-"""CreatePartitions (37), v0 to v3: topics grow; they never shrink."""
+"""CreatePartitions (37), v0 to v3: raise the number of partitions of topics. It cannot be lowered."""
 
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of, code_of
+from tidelog.gateways.kafka.long_requests import in_slices
 from tidelog.wire.generated.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -13,7 +14,7 @@ from tidelog.wire.generated.create_partitions import (
 async def handle(request: Request, message: CreatePartitionsRequest) -> CreatePartitionsResponse:
     topics = broker_of(request).topics
     results = []
-    for wanted in message.topics:
+    async for wanted in in_slices(message.topics):
         assignments = None if wanted.assignments is None else [each.broker_ids for each in wanted.assignments]
         try:
             await topics.add_partitions(wanted.name, wanted.count, assignments, validate_only=message.validate_only)

@@ -1,12 +1,14 @@
-"""CreateTopics (19), v2 to v7: each topic has its own result; a name that is there twice is refused both times."""
+"""CreateTopics (19), v2 to v7: each topic has its own result. A name that occurs twice in the request is refused."""
 
-import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator
 
+from tidelog.broker.shell import now_ms
 from tidelog.broker.topics import NewTopic
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.context import broker_of, code_of, now_ms
+from tidelog.gateways.kafka.context import broker_of, code_of
+from tidelog.gateways.kafka.long_requests import Parts, in_batches
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.create_topics import (
     CreatableTopic,
@@ -17,15 +19,20 @@ from tidelog.wire.generated.create_topics import (
 )
 
 
-async def handle(request: Request, message: CreateTopicsRequest) -> CreateTopicsResponse:
+def handle(request: Request, message: CreateTopicsRequest) -> Parts:
+    return Parts("topics", _answered(request, message))
+
+
+async def _answered(request: Request, message: CreateTopicsRequest) -> AsyncIterator[CreateTopicsResponse]:
     counts = Counter(topic.name for topic in message.topics)
-    results = await asyncio.gather(  # at once, so that they share commits and syncs
-        *(
-            _created(request, topic, named_twice=counts[topic.name] > 1, validate_only=message.validate_only)
-            for topic in message.topics
-        )
-    )
-    return CreateTopicsResponse(topics=results)
+    by_name = {topic.name: topic for topic in message.topics}
+
+    async def created(topic: CreatableTopic) -> CreatableTopicResult:
+        named_twice = counts[topic.name] > 1
+        return await _created(request, topic, named_twice=named_twice, validate_only=message.validate_only)
+
+    async for results in in_batches(list(by_name.values()), created):
+        yield CreateTopicsResponse(topics=results)
 
 
 async def _created(
@@ -33,7 +40,7 @@ async def _created(
 ) -> CreatableTopicResult:
     if named_twice:
         return CreatableTopicResult(
-            wanted.name, error_code=ErrorCode.INVALID_REQUEST, error_message="the topic is named twice"
+            wanted.name, error_code=ErrorCode.INVALID_REQUEST, error_message="the request names this topic twice"
         )
     topics = broker_of(request).topics
     new = NewTopic(

@@ -4,12 +4,12 @@ from collections.abc import Awaitable
 
 from tidelog.broker.coordination.groups import messages as m
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.group_requests import ask
+from tidelog.gateways.kafka.coordinator_requests import ask_groups
 from tidelog.wire.generated.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 
 
 def handle(request: Request, message: DeleteGroupsRequest) -> DeleteGroupsResponse | Awaitable[DeleteGroupsResponse]:
-    return ask(request, m.DeleteGroups(tuple(message.groups_names)), _translate)
+    return ask_groups(request, m.DeleteGroups(tuple(message.groups_names)), _translate)
 
 
 def _translate(reply: m.DeleteGroupsReply) -> DeleteGroupsResponse:

@@ -1,10 +1,11 @@
-"""DeleteTopics (20), v1 to v6: topics and their data, by name, or from v6 on by id."""
+"""DeleteTopics (20), v1 to v6: delete topics and their data, by name, or from v6 on also by id."""
 
-import asyncio
+from collections.abc import AsyncIterator
 
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of, code_of
+from tidelog.gateways.kafka.long_requests import Parts, in_batches
 from tidelog.wire.generated.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
@@ -13,10 +14,14 @@ from tidelog.wire.generated.delete_topics import (
 )
 
 
-async def handle(request: Request, message: DeleteTopicsRequest) -> DeleteTopicsResponse:
+def handle(request: Request, message: DeleteTopicsRequest) -> Parts:
+    return Parts("responses", _answered(request, message))
+
+
+async def _answered(request: Request, message: DeleteTopicsRequest) -> AsyncIterator[DeleteTopicsResponse]:
     wanted = message.topics if request.version >= 6 else [DeleteTopicState(name) for name in message.topic_names]
-    # At once, so that they share commits.
-    return DeleteTopicsResponse(responses=await asyncio.gather(*(_deleted(request, topic) for topic in wanted)))
+    async for results in in_batches(wanted, lambda topic: _deleted(request, topic)):
+        yield DeleteTopicsResponse(responses=results)
 
 
 async def _deleted(request: Request, wanted: DeleteTopicState) -> DeletableTopicResult:

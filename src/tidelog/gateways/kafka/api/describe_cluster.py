@@ -1,7 +1,9 @@
-"""DescribeCluster (60), v0 to v2: the one broker there is."""
+"""DescribeCluster (60), v0 to v2: the brokers of the cluster, and which of them is the controller."""
 
+from tidelog.broker.admission import ResourceKind
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.context import context_of
+from tidelog.gateways.kafka.context import broker_of
+from tidelog.gateways.kafka.permissions import authorized_operations
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.describe_cluster import (
     DescribeClusterBroker,
@@ -13,8 +15,7 @@ BROKERS = 1
 
 
 def handle(request: Request, message: DescribeClusterRequest) -> DescribeClusterResponse:
-    context = context_of(request)
-    broker = context.broker
+    broker = broker_of(request)
     if message.endpoint_type != BROKERS:
         return DescribeClusterResponse(
             error_code=ErrorCode.MISMATCHED_ENDPOINT_TYPE,
@@ -23,6 +24,9 @@ def handle(request: Request, message: DescribeClusterRequest) -> DescribeCluster
         )
     return DescribeClusterResponse(
         cluster_id=broker.cluster_id,
-        controller_id=broker.node_id,
-        brokers=[DescribeClusterBroker(broker.node_id, context.advertised_host, context.advertised_port)],
+        controller_id=broker.ownership.controller().broker_id,
+        brokers=[DescribeClusterBroker(*each) for each in broker.ownership.brokers(request.session.listener.name)],
+        cluster_authorized_operations=authorized_operations(
+            request, ResourceKind.CLUSTER, is_asked=message.include_cluster_authorized_operations
+        ),
     )

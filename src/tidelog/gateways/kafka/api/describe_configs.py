@@ -1,8 +1,10 @@
-"""DescribeConfigs (32), v1 to v4: what is in force for topics, brokers and groups, and where it comes
-from. Client metrics are refused: no API here takes them, so that a subscription would not be what it says."""
+"""DescribeConfigs (32), v1 to v4: the configs in force for topics, brokers and groups, and their sources. Loggers and
+subscriptions to client metrics have no configs, and none can be set: the broker accepts no metrics from clients, so a
+subscription would have no effect."""
 
 from tidelog.broker.configs import ConfigEntry
-from tidelog.errors import InvalidInput, TidelogError
+from tidelog.errors import TidelogError
+from tidelog.gateways.kafka.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, refused
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of, code_of
 from tidelog.wire.generated.describe_configs import (
@@ -13,8 +15,6 @@ from tidelog.wire.generated.describe_configs import (
     DescribeConfigsResult,
     DescribeConfigsSynonym,
 )
-
-TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 
 
 def handle(request: Request, message: DescribeConfigsRequest) -> DescribeConfigsResponse:
@@ -41,19 +41,9 @@ def _entries(request: Request, resource: DescribeConfigsResource) -> list[Config
         return broker.config.describe(resource.resource_name, names)
     if resource.resource_type == GROUP:
         return broker.groups.configs.describe(resource.resource_name, names)
+    if resource.resource_type in (BROKER_LOGGER, CLIENT_METRICS):
+        return []
     raise refused(resource.resource_type)
-
-
-def refused(kind: int) -> InvalidInput:
-    """What is to be said of configs of other resources."""
-    if kind == CLIENT_METRICS:
-        return InvalidInput(
-            "there are no client metrics here: this broker takes no telemetry from clients (PushTelemetry), so a "
-            "subscription would have no effect; read the metrics at the clients themselves"
-        )
-    return InvalidInput(
-        f"configs of resource type {kind} are not supported; topics (2), brokers (4) and groups (32) are"
-    )
 
 
 def _shown(entry: ConfigEntry, message: DescribeConfigsRequest, version: int) -> DescribeConfigsResourceResult:

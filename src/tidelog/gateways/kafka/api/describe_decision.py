@@ -4,7 +4,7 @@ from collections.abc import Awaitable
 
 from tidelog.broker.coordination.transactions import messages as m
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.transaction_requests import ask
+from tidelog.gateways.kafka.coordinator_requests import ask_transactions
 from tidelog.wire.generated.describe_decision import DescribeDecisionRequest, DescribeDecisionResponse
 
 
@@ -14,4 +14,4 @@ def handle(
     def translate(reply: m.DescribeDecisionReply) -> DescribeDecisionResponse:
         return DescribeDecisionResponse(error_code=reply.error_code, number=reply.number)
 
-    return ask(request, m.DescribeDecision(message.scope), translate)
+    return ask_transactions(request, m.DescribeDecision(message.scope), translate)

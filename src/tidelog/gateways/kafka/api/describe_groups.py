@@ -1,10 +1,12 @@
-"""DescribeGroups (15), v0 to v6: classic groups with their members. A group that is not there is "Dead"."""
+"""DescribeGroups (15), v0 to v6: classic groups with their members. A group that does not exist is "Dead"."""
 
 from collections.abc import Awaitable
 
+from tidelog.broker.admission import ResourceKind
 from tidelog.broker.coordination.groups import messages as m
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.group_requests import ask
+from tidelog.gateways.kafka.coordinator_requests import ask_groups
+from tidelog.gateways.kafka.permissions import authorized_operations
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.describe_groups import (
     DescribedGroup,
@@ -39,9 +41,15 @@ def handle(
                 )
                 for member in group.members
             ],
+            authorized_operations=authorized_operations(
+                request,
+                ResourceKind.GROUP,
+                group.group_id,
+                is_asked=message.include_authorized_operations and group.error_code == 0,
+            ),
         )
 
     def translate(reply: m.DescribeGroupsReply) -> DescribeGroupsResponse:
         return DescribeGroupsResponse(groups=[described(group) for group in reply.groups])
 
-    return ask(request, m.DescribeGroups(tuple(message.groups)), translate)
+    return ask_groups(request, m.DescribeGroups(tuple(message.groups)), translate)

@@ -1,8 +1,11 @@
-"""DescribeTopicPartitions (75), v0: topics page by page, at most so many partitions a reply. No topics: all."""
+"""DescribeTopicPartitions (75), v0: topics page by page, with a limit on the partitions of a reply. An empty list of
+topics means all that the client may describe."""
 
-from tidelog.gateways.kafka.api.metadata import described
+from tidelog.broker.admission import Operation, ResourceKind
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of
+from tidelog.gateways.kafka.described_topics import described
+from tidelog.gateways.kafka.permissions import authorized_operations, may, visible
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.describe_topic_partitions import (
     DescribeTopicPartitionsRequest,
@@ -17,7 +20,9 @@ MOST_PARTITIONS = 2000
 
 def handle(request: Request, message: DescribeTopicPartitionsRequest) -> DescribeTopicPartitionsResponse:
     broker = broker_of(request)
-    names = sorted({topic.name for topic in message.topics}) or [topic.name for topic in broker.topics]
+    names = sorted({topic.name for topic in message.topics}) or [
+        topic.name for topic in visible(request, ResourceKind.TOPIC, broker.topics, lambda each: each.name)
+    ]
     room = max(1, min(message.response_partition_limit, MOST_PARTITIONS))
     first = 0
     if message.cursor is not None:
@@ -29,8 +34,11 @@ def handle(request: Request, message: DescribeTopicPartitionsRequest) -> Describ
         if room <= 0:
             return DescribeTopicPartitionsResponse(topics=found, next_cursor=ResponseCursor(name, 0))
         topic = broker.topics.find(name)
-        if topic is None:
-            found.append(DescribeTopicPartitionsResponseTopic(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, name))
+        is_refused = not may(request, Operation.DESCRIBE, ResourceKind.TOPIC, name)
+        if topic is None or is_refused:
+            code = ErrorCode.TOPIC_AUTHORIZATION_FAILED if is_refused else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            found.append(DescribeTopicPartitionsResponseTopic(code, name))
+            room -= 1
             continue
         shown = described(request, topic).partitions[first : first + room]
         found.append(
@@ -53,6 +61,7 @@ def handle(request: Request, message: DescribeTopicPartitionsRequest) -> Describ
                     )
                     for each in shown
                 ],
+                authorized_operations(request, ResourceKind.TOPIC, topic.name),
             )
         )
         room -= len(shown)

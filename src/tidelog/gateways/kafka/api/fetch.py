@@ -1,26 +1,22 @@
-"""Fetch (1), v4 to v18: read batches, waiting for them if asked to. Topic ids replace names from v13.
+"""Fetch (1), v4 to v18: read batches, waiting up to max_wait_ms for them. Topic ids replace names from v13.
 
-A fetch is answered when its partitions hold `min_bytes` together, or after `max_wait_ms`, or at once when a partition
-has an error or the broker stops. Whole batches come back, from the one that holds the offset asked for; the first
-batch of the first partition with data comes whole however large it is, so that a consumer can always go on. Sessions
-(KIP-227) let a consumer name its partitions once: `fetch_sessions`. With read_committed a fetch ends at the last
-stable offset and tells which transactions were aborted; it waits for transactions to end, not for their records.
+How a fetch waits, and what it finds: `broker.fetching`. Sessions (KIP-227) let a consumer name its partitions once:
+`fetch_sessions`. With read_committed a fetch ends at the last stable offset and lists the aborted transactions.
 """
 
 import asyncio
 import os
 from collections import deque
+from functools import partial
 
 from tidelog.broker.broker import Broker
-from tidelog.broker.partition import LEADER_EPOCH, FetchWait
-from tidelog.errors import StorageError, TidelogError
-from tidelog.gateways.kafka.connection import FULL_BYTES, Request
-from tidelog.gateways.kafka.context import broker_of, code_of, context_of, now_ms
+from tidelog.broker.fetching import Fetched, FetchLimits, LongPoll, fetch
+from tidelog.broker.shell import monotonic_ms
+from tidelog.gateways.kafka.connection import FULL_BYTES, Request, Waiting
+from tidelog.gateways.kafka.context import broker_of, code_of, context_of
 from tidelog.gateways.kafka.fetch_sessions import FetchSession, FetchTarget, SessionError
 from tidelog.promise import Promise
-from tidelog.storage.log import AbortedTransaction as Aborted
 from tidelog.storage.log import FileRange, ReadResult
-from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.fetch import (
     AbortedTransaction,
     FetchableTopicResponse,
@@ -32,11 +28,9 @@ from tidelog.wire.primitives import Buffer, RecordSource
 
 READ_COMMITTED = 1
 MAX_WAIT_MS = 300_000
-_SENDFILE_FROM = 32 << 10  # below it a read and a write are as cheap
+_SENDFILE_FROM = 32 << 10  # for smaller ranges a read and a write are as cheap
 _PIECE = 2 * FULL_BYTES
-_MOST_AT_ONCE = 4 << 20  # then it is others' turn, also if the client takes it as fast as it comes
-NONE_ABORTED: list[Aborted] = []
-Found = list[tuple[FetchTarget, PartitionData]]
+_MOST_AT_ONCE = 4 << 20  # then yield to other connections, even if this client reads as fast as we write
 
 
 class StoredRecords(RecordSource):
@@ -46,7 +40,7 @@ class StoredRecords(RecordSource):
 
     def __init__(self, result: ReadResult) -> None:
         self._parts = deque(result.parts)
-        self._position = -1  # in the file of the first part, if some of it is written
+        self._position = -1  # next byte to send of the first part's file, if a part of it was sent
         self._size = result.size
 
     def __len__(self) -> int:
@@ -70,8 +64,8 @@ class StoredRecords(RecordSource):
         return True
 
     def _send(self, transport: asyncio.Transport, socket: int | None, part: FileRange) -> bool:
-        """From the page cache to the socket, without a copy of ours, as far as the socket takes it. When it is full a
-        piece goes through the transport, which tells when there is room again."""
+        """Send from the page cache to the socket, without copying, until the socket is full. Then write one piece
+        through the transport, which calls back when there is room again."""
         position = max(self._position, part.position)
         end, pause = part.position + part.size, position + _MOST_AT_ONCE
         while position < end:
@@ -81,11 +75,9 @@ class StoredRecords(RecordSource):
             if socket is not None and transport.get_write_buffer_size() == 0:
                 try:
                     sent = os.sendfile(socket, part.fileno(), position, min(end, pause) - position)
-                except BlockingIOError:
-                    pass
-                else:
-                    if sent == 0:
-                        raise StorageError("a segment is shorter than its size")
+                except OSError:  # socket full or broken, or file unreadable: the read and write below will show
+                    sent = 0
+                if sent:
                     position += sent
                     continue
             piece = part.read(position, _PIECE)
@@ -98,162 +90,65 @@ class StoredRecords(RecordSource):
 
 
 def handle(request: Request, message: FetchRequest) -> FetchResponse | Promise[FetchResponse]:
-    broker = broker_of(request)
+    broker, context = broker_of(request), context_of(request)
     try:
-        sessions = context_of(request).fetch_sessions
-        session = sessions.begin(message, by_id=request.version >= 13, now_ms=now_ms())
+        session = context.fetch_sessions.begin(message, by_id=request.version >= 13, now_ms=monotonic_ms())
     except SessionError as error:
         return FetchResponse(error_code=error.code)
-    room = min(message.max_bytes, context_of(request).fetch_max_bytes)
-    found, size, failed = _read(broker, session, message, room)
-    missing = min(message.min_bytes, room) - size
-    if failed or missing <= 0 or message.max_wait_ms <= 0 or broker.is_stopping:
-        return _response(session, found)
-    return _Waiting(request, session, message, room, missing).reply
+    limits = FetchLimits(
+        message.min_bytes,
+        min(message.max_bytes, context.fetch_max_bytes),
+        max(0, min(message.max_wait_ms, MAX_WAIT_MS)),
+        message.isolation_level == READ_COMMITTED,
+    )
+    is_quiet = partial(_is_quiet, broker) if session.is_incremental else None
+    found = fetch(broker, request.session, session.targets, limits, is_quiet)
+    if isinstance(found, LongPoll):
+        return _later(request, found, session, limits.committed)
+    return _response(session, found, limits.committed)
 
 
-class _Waiting:
-    """A fetch that waits for data. It looks again when enough has come, at the end of that turn of the event loop, so
-    that it finds everything that came in it; and for the last time when its time is over."""
-
-    def __init__(
-        self, request: Request, session: FetchSession, message: FetchRequest, room: int, missing_bytes: int
-    ) -> None:
-        self.reply: Promise[FetchResponse] = Promise()
-        self._broker = broker = broker_of(request)
-        self._connection = request.connection
-        self._session = session
-        self._message = message
-        self._room = room
-        self._is_over = False
-        self._loop = asyncio.get_running_loop()
-        self._wait = FetchWait(self._look_soon, missing_bytes, committed=message.isolation_level == READ_COMMITTED)
-        self._partitions = [
-            partition for target in session.targets() if (partition := broker.find(target.topic, target.index))
-        ]
-        for partition in self._partitions:
-            partition.add_wait(self._wait)
-        broker.fetches.add(self._wait)
-        self._connection.waiting.add(self)
-        self._timer = self._loop.call_later(min(message.max_wait_ms, MAX_WAIT_MS) / 1000, self.hurry)
-
-    def hurry(self) -> None:
-        self._is_over = True
-        self._look()
-
-    def abandon(self) -> None:
-        self._timer.cancel()
-        self._broker.fetches.discard(self._wait)
-        for partition in self._partitions:
-            partition.remove_wait(self._wait)
-        self._partitions = []
-
-    def _look_soon(self) -> None:
-        self._loop.call_soon(self._look)
-
-    def _look(self) -> None:
-        if self._wait not in self._broker.fetches:
-            return  # it was answered, or abandoned, in the meantime
-        try:
-            found, size, failed = _read(self._broker, self._session, self._message, self._room)
-            missing = min(self._message.min_bytes, self._room) - size
-            if missing > 0 and not (failed or self._is_over or self._broker.is_stopping):
-                self._wait.need(missing)
-                return
-            response = _response(self._session, found)
-        except Exception as bug:
-            self._end()
-            self.reply.fail(bug)
-        else:
-            self._end()
-            self.reply.settle(response)
-
-    def _end(self) -> None:
-        self._connection.waiting.discard(self)
-        self.abandon()
+def _later(
+    request: Request, poll: LongPoll[FetchTarget], session: FetchSession, committed: bool
+) -> Promise[FetchResponse]:
+    waiting = request.connection.waiting
+    waiting.add(poll)
+    return poll.answer.then(partial(_answered, waiting, poll, session, committed), partial(_failed, waiting, poll))
 
 
-def _read(broker: Broker, session: FetchSession, message: FetchRequest, room: int) -> tuple[Found, int, bool]:
-    """Every partition's data within the limits; how many bytes, and whether any partition has an error. A partition
-    that an incremental session has nothing to say of, most of them in most requests, is passed over quickly."""
-    committed = message.isolation_level == READ_COMMITTED
-    found: Found = []
-    total, failed = 0, False
-    for target in session.targets():
-        if session.is_incremental and _is_quiet(broker, target):
-            continue
-        data = PartitionData(target.index, 0, -1, records=b"")
-        found.append((target, data))
-        if target.topic is None:
-            data.error_code, failed = ErrorCode.UNKNOWN_TOPIC_ID, True
-            continue
-        try:
-            partition = broker.partition(target.topic, target.index)
-            check_epoch(target.leader_epoch)
-            limit = min(target.max_bytes, room - total)
-            result, aborted = None, NONE_ABORTED
-            if limit > 0 or not total:
-                if committed:
-                    result, aborted = partition.read_committed(target.offset, max(limit, 0), at_least_one=total == 0)
-                else:
-                    result = partition.read(target.offset, max(limit, 0), at_least_one=total == 0)
-        except TidelogError as error:
-            data.error_code, failed = code_of(error), True
-            known = broker.find(target.topic, target.index)
-            if known is not None:
-                data.log_start_offset = known.log.start_offset
-            continue
-        data.high_watermark = partition.high_watermark
-        data.last_stable_offset = partition.last_stable_offset
-        data.log_start_offset = partition.log.start_offset
-        if committed:
-            data.aborted_transactions = [AbortedTransaction(id_, first) for id_, first, _, _ in aborted]
-        else:
-            data.aborted_transactions = None
-        if result is not None and result.size:
-            data.records = _records(result)
-            total += result.size
-    return found, total, failed
+def _answered(
+    waiting: set[Waiting],
+    poll: LongPoll[FetchTarget],
+    session: FetchSession,
+    committed: bool,
+    found: list[Fetched[FetchTarget]],
+) -> FetchResponse:
+    waiting.discard(poll)
+    return _response(session, found, committed)
 
 
-def _is_quiet(broker: Broker, target: FetchTarget) -> bool:
-    """There is nothing to read, and the client knows it."""
-    told = target.told
-    if told is None or told[0] != target.offset or target.leader_epoch > LEADER_EPOCH:
-        return False
-    partition = broker.find(target.topic, target.index)
-    if partition is None:
-        return False
-    log = partition.log
-    return told == (log.end_offset, log.last_stable_offset, log.start_offset)
+def _failed(waiting: set[Waiting], poll: LongPoll[FetchTarget], error: Exception) -> FetchResponse:
+    waiting.discard(poll)
+    raise error
 
 
-def _records(result: ReadResult) -> Buffer | StoredRecords:
-    if len(result.parts) == 1 and isinstance(result.parts[0], bytes | bytearray | memoryview):
-        return result.parts[0]
-    return StoredRecords(result)
-
-
-def check_epoch(epoch: int) -> None:
-    """What a client believes of the leader: nothing (-1), or an epoch that must be ours."""
-    if epoch >= 0 and epoch != LEADER_EPOCH:
-        raise WrongEpoch(epoch)
-
-
-class WrongEpoch(TidelogError):
-    """The client knows another leader epoch than ours."""
-
-    def __init__(self, epoch: int) -> None:
-        super().__init__(f"leader epoch {epoch}, ours is {LEADER_EPOCH}")
-        self.kafka_code = (  # type: ignore[misc]
-            ErrorCode.UNKNOWN_LEADER_EPOCH if epoch > LEADER_EPOCH else ErrorCode.FENCED_LEADER_EPOCH
-        )
-
-
-def _response(session: FetchSession, found: Found) -> FetchResponse:
-    """By topic; in an incremental session only what has news."""
+def _response(session: FetchSession, found: list[Fetched[FetchTarget]], committed: bool) -> FetchResponse:
+    """The reply, grouped by topic; in an incremental session only the partitions with news."""
     topics: dict[object, FetchableTopicResponse] = {}
-    for target, data in found:
+    for fetched in found:
+        target, error, result = fetched.target, fetched.error, fetched.result
+        data = PartitionData(
+            target.index, 0, fetched.high_watermark, fetched.last_stable_offset, fetched.start_offset, records=b""
+        )
+        if error is not None:
+            data.error_code = code_of(error)
+        else:
+            aborted = result.aborted
+            data.aborted_transactions = (
+                [AbortedTransaction(each.producer_id, each.first_offset) for each in aborted] if committed else None
+            )
+            if result.size:
+                data.records = _records(result)
         if not session.has_news(target, data):
             continue
         key = target.topic_key
@@ -262,3 +157,23 @@ def _response(session: FetchSession, found: Found) -> FetchResponse:
             topic = topics[key] = FetchableTopicResponse(target.topic or "", target.topic_id, [])
         topic.partitions.append(data)
     return FetchResponse(session_id=session.id, responses=list(topics.values()))
+
+
+def _is_quiet(broker: Broker, target: FetchTarget) -> bool:
+    """True if there is nothing to read and the client, in an incremental session, knows that already. This is so for
+    most partitions in most requests."""
+    told = target.told
+    if told is None or told[0] != target.offset:
+        return False
+    partition = broker.find(target.topic, target.index)
+    if partition is None or target.leader_epoch > partition.leader_epoch:
+        return False
+    log = partition.log
+    return told == (log.end_offset, log.last_stable_offset, log.start_offset)
+
+
+def _records(result: ReadResult) -> Buffer | StoredRecords:
+    first = result.parts[0]
+    if len(result.parts) == 1 and isinstance(first, bytes | bytearray | memoryview):
+        return first
+    return StoredRecords(result)

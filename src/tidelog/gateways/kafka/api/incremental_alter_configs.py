@@ -1,7 +1,7 @@
-"""IncrementalAlterConfigs (44), v0 to v1: single configs: set, delete, append to or subtract from a list."""
+"""IncrementalAlterConfigs (44), v0 to v1: change single configs: set, delete, append to or subtract from a list."""
 
 from tidelog.broker.configs import Alter, Alteration
-from tidelog.gateways.kafka.api.alter_configs import altered
+from tidelog.gateways.kafka.config_resources import altered
 from tidelog.gateways.kafka.connection import Request
 from tidelog.wire.generated.incremental_alter_configs import (
     AlterConfigsResourceResponse,

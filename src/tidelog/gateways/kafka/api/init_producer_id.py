@@ -1,12 +1,13 @@
 """InitProducerId (22), v0 to v6: an id for an idempotent producer, or the next epoch of a transactional one.
 
-Ids are reserved in blocks by a durable write, so that no id is given out twice, also after a crash. A producer that
-names an id of its own (v3+) has met an unknown or expired producer somewhere and gets the next epoch of that id, or a
-new id when epochs run out.
+Ids are reserved in blocks by a durable write, so that no id is given out twice, even after a crash. A producer that
+sends the id it has (v3+) was told somewhere that it is unknown or expired; it gets the next epoch of that id, or a
+new id when the epochs are used up.
 
-With a transactional id the epoch is the coordinator's: whoever asks fences all who asked before. If those have left a
-transaction open it is aborted first, and the answer waits for that. Two-phase commit (v6) is not enabled: asking for
-it is TRANSACTIONAL_ID_AUTHORIZATION_FAILED, keeping a prepared transaction UNSUPPORTED_VERSION.
+With a transactional id, the coordinator assigns the epoch: each request fences all earlier producers with that id. If
+one of them left a transaction open, the transaction is aborted first, and the reply waits for that. Two-phase commit
+(v6) is not enabled: a request for it is answered with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, and one to keep a
+prepared transaction with UNSUPPORTED_VERSION.
 """
 
 from collections.abc import Awaitable
@@ -15,7 +16,7 @@ from tidelog.broker.coordination.transactions import messages as m
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of, code_of
-from tidelog.gateways.kafka.transaction_requests import ask, for_version
+from tidelog.gateways.kafka.coordinator_requests import ask_transactions, fencing_known
 from tidelog.wire.generated.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 LAST_EPOCH = 0x7FFF - 1
@@ -45,10 +46,10 @@ def _transactional(
     )
 
     def translate(reply: m.InitProducerIdReply) -> InitProducerIdResponse:
-        code = for_version(reply.error_code, request, _FENCED_FROM)
+        code = fencing_known(reply.error_code, request, since=_FENCED_FROM)
         return InitProducerIdResponse(error_code=code, producer_id=reply.producer_id, producer_epoch=reply.epoch)
 
-    return ask(request, question, translate)
+    return ask_transactions(request, question, translate)
 
 
 async def _new(request: Request) -> InitProducerIdResponse:

@@ -1,14 +1,14 @@
-"""JoinGroup (11), v0 to v9: enter a group that uses the classic protocol. The reply waits for the rebalance.
+"""JoinGroup (11), v0 to v9: join a group that uses the classic protocol. The reply waits for the rebalance.
 
-From v4 a new dynamic member is told its id first and joins again with it. From v9 a static leader that comes back may
-be told to skip the assignment.
+From v4 on, a new dynamic member first gets its id and joins again with it. From v9 on, the reply may tell a static
+leader that rejoins to skip the assignment.
 """
 
 from collections.abc import Awaitable
 
 from tidelog.broker.coordination.groups import messages as m
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.group_requests import ask, client_of
+from tidelog.gateways.kafka.coordinator_requests import ask_groups, client_of
 from tidelog.wire.generated.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 
 
@@ -45,4 +45,4 @@ def handle(request: Request, message: JoinGroupRequest) -> JoinGroupResponse | A
             ],
         )
 
-    return ask(request, question, translate)
+    return ask_groups(request, question, translate)

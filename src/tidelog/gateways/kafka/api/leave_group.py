@@ -1,10 +1,11 @@
-"""LeaveGroup (13), v0 to v5: members leave without waiting for their session to end. Many at a time from v3."""
+"""LeaveGroup (13), v0 to v5: remove members without waiting for their sessions to time out. Many per request from
+v3."""
 
 from collections.abc import Awaitable
 
 from tidelog.broker.coordination.groups import messages as m
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.group_requests import ask
+from tidelog.gateways.kafka.coordinator_requests import ask_groups
 from tidelog.wire.generated.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
 
@@ -24,4 +25,4 @@ def handle(request: Request, message: LeaveGroupRequest) -> LeaveGroupResponse |
             error_code=reply.error_code, members=[MemberResponse(*each) for each in reply.members]
         )
 
-    return ask(request, m.LeaveGroup(message.group_id, members), translate)
+    return ask_groups(request, m.LeaveGroup(message.group_id, members), translate)

@@ -1,7 +1,7 @@
-"""ListConfigResources (74), v0 to v1: what has configs: topics, brokers, and the groups that have some set.
-v0 asks for client metrics, of which there are none."""
+"""ListConfigResources (74), v0 to v1: the resources with configs: topics, brokers and their loggers, and groups for
+which configs are set. v0 asks for client metrics only, of which there are none."""
 
-from tidelog.gateways.kafka.api.describe_configs import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
+from tidelog.gateways.kafka.config_resources import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of
 from tidelog.wire.error_codes import ErrorCode
@@ -24,8 +24,10 @@ def handle(request: Request, message: ListConfigResourcesRequest) -> ListConfigR
     resources = []
     if TOPIC in wanted:
         resources += [ConfigResource(topic.name, TOPIC) for topic in broker.topics]
-    if BROKER in wanted:
-        resources.append(ConfigResource(str(broker.node_id), BROKER))
+    brokers = broker.ownership.brokers(request.session.listener.name)
+    for kind in (BROKER, BROKER_LOGGER):
+        if kind in wanted:
+            resources += [ConfigResource(str(each.broker_id), kind) for each in brokers]
     if GROUP in wanted:
         resources += [ConfigResource(group, GROUP) for group in broker.groups.configs.groups()]
     return ListConfigResourcesResponse(config_resources=resources)

@@ -1,4 +1,4 @@
-"""ListPartitionReassignments (46), v0: nothing is ever being moved."""
+"""ListPartitionReassignments (46), v0: the list is always empty, because partitions cannot be moved."""
 
 from tidelog.gateways.kafka.connection import Request
 from tidelog.wire.generated.list_partition_reassignments import (

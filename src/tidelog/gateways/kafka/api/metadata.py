@@ -1,46 +1,73 @@
-"""Metadata (3), v0 to v13: brokers, topics, partitions and their leaders. May create topics that are asked for.
+"""Metadata (3), v0 to v13: brokers, topics, partitions and their leaders. May create the topics that are named.
 
-Topics: null (an empty list in v0) asks for all, an empty list for none. By id from v10 on, with id and no name.
+Topics: null (an empty list in v0) means all that the client may describe, an empty list none. From v10 on a topic may
+be named by its id alone. From v8 on the reply has the operations that the client is authorized for, if it asks for
+them; those on the cluster up to v10.
 """
 
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable, Iterator
 
-from tidelog.broker.broker import Broker
-from tidelog.broker.partition import LEADER_EPOCH
+from tidelog.broker.admission import Operation, ResourceKind
+from tidelog.broker.shell import now_ms
 from tidelog.broker.topics import Topic
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.context import broker_of, code_of, context_of, now_ms
+from tidelog.gateways.kafka.context import broker_of, code_of, context_of
+from tidelog.gateways.kafka.described_topics import described
+from tidelog.gateways.kafka.long_requests import Parts
+from tidelog.gateways.kafka.permissions import NOT_ASKED, authorized_operations, may, visible
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.metadata import (
     MetadataRequest,
     MetadataResponse,
     MetadataResponseBroker,
-    MetadataResponsePartition,
     MetadataResponseTopic,
 )
 from tidelog.wire.primitives import NO_UUID
-from tidelog.wire.writing import Unchanging
+
+_AT_ONCE = 500  # topics
 
 
-def handle(request: Request, message: MetadataRequest) -> MetadataResponse | Awaitable[MetadataResponse]:
+def handle(request: Request, message: MetadataRequest) -> MetadataResponse | Parts | Awaitable[MetadataResponse]:
     broker = broker_of(request)
     topics = message.topics
     if topics is None or (request.version == 0 and not topics):
-        return _response(request, [described(request, topic) for topic in broker.topics])
+        if len(broker.topics) > _AT_ONCE:
+            return Parts("topics", _all_in_parts(request, message))
+        return _response(request, message, [_shown(request, message, topic) for topic in _all(request)])
     auto_create = message.allow_auto_topic_creation or request.version < 4
-    missing = [topic.name for topic in topics if topic.name and broker.topics.find(topic.name) is None]
+    missing = [
+        topic.name
+        for topic in topics
+        if topic.name
+        and broker.topics.find(topic.name) is None
+        and may(request, Operation.DESCRIBE, ResourceKind.TOPIC, topic.name)
+    ]
     if missing and auto_create and broker.config.flag("auto.create.topics.enable"):
         return _created_first(request, message, missing)
     return _asked_for(request, message, {})
 
 
+def _all(request: Request) -> Iterable[Topic]:
+    return visible(request, ResourceKind.TOPIC, broker_of(request).topics, lambda topic: topic.name)
+
+
+def _all_in_parts(request: Request, message: MetadataRequest) -> Iterator[MetadataResponse]:
+    topics = list(_all(request))
+    for first in range(0, max(1, len(topics)), _AT_ONCE):
+        some = topics[first : first + _AT_ONCE]
+        yield _response(request, message, [_shown(request, message, topic) for topic in some])
+
+
 async def _created_first(request: Request, message: MetadataRequest, missing: list[str]) -> MetadataResponse:
-    """Clients ask again when a topic's leader is not available yet; here it is available at once."""
+    """Create the missing topics, then answer: their leaders are available at once, so clients need not ask again."""
     errors: dict[str, int] = {}
+    broker, session = broker_of(request), request.session
     for name in missing:
         try:
-            await broker_of(request).topics.auto_create(name, now_ms())
+            if not may(request, Operation.CREATE, ResourceKind.CLUSTER):
+                broker.admission.check(session, Operation.CREATE, ResourceKind.TOPIC, name)
+            await broker.topics.auto_create(name, now_ms())
         except TidelogError as error:
             errors[name] = code_of(error)
     return _asked_for(request, message, errors)
@@ -48,6 +75,7 @@ async def _created_first(request: Request, message: MetadataRequest, missing: li
 
 def _asked_for(request: Request, message: MetadataRequest, errors: dict[str, int]) -> MetadataResponse:
     broker = broker_of(request)
+    is_guarded = broker.admission.authorizer is not None
     found = []
     for wanted in message.topics or ():
         if wanted.topic_id != NO_UUID:
@@ -60,39 +88,30 @@ def _asked_for(request: Request, message: MetadataRequest, errors: dict[str, int
             topic = broker.topics.find(name)
             code = errors.get(name, int(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
             missing = MetadataResponseTopic(code, name)
-        found.append(missing if topic is None else described(request, topic))
-    return _response(request, found)
+        if is_guarded:
+            named = wanted.name if topic is None else topic.name
+            if named and not may(request, Operation.DESCRIBE, ResourceKind.TOPIC, named):
+                missing.error_code, topic = ErrorCode.TOPIC_AUTHORIZATION_FAILED, None
+        found.append(missing if topic is None else _shown(request, message, topic))
+    return _response(request, message, found)
 
 
-def _response(request: Request, topics: list[MetadataResponseTopic]) -> MetadataResponse:
+def _response(request: Request, message: MetadataRequest, topics: list[MetadataResponseTopic]) -> MetadataResponse:
     context = context_of(request)
     broker = context.broker
+    brokers = broker.ownership.brokers(context.listener.name)
+    is_asked = message.include_cluster_authorized_operations
     return MetadataResponse(
-        brokers=[MetadataResponseBroker(broker.node_id, context.advertised_host, context.advertised_port)],
+        brokers=[MetadataResponseBroker(*each) for each in brokers],
         cluster_id=broker.cluster_id,
-        controller_id=broker.node_id,
+        controller_id=broker.ownership.controller().broker_id,
         topics=topics,
+        cluster_authorized_operations=authorized_operations(request, ResourceKind.CLUSTER) if is_asked else NOT_ASKED,
     )
 
 
-def described(request: Request, topic: Topic) -> MetadataResponseTopic:
-    """Every client asks for this when it starts and every few minutes: what is said of the partitions is kept."""
-    broker, known = broker_of(request), context_of(request).described_partitions
-    key = (topic.topic_id, topic.partitions)
-    partitions = known.get(key)
-    if partitions is None:
-        if len(known) > 2 * len(broker.topics):  # most of them are of topics that are gone, or were smaller
-            known.clear()
-        partitions = known[key] = Unchanging(_partitions(broker, topic))
-    return MetadataResponseTopic(0, topic.name, topic.topic_id, False, partitions)
-
-
-def _partitions(broker: Broker, topic: Topic) -> list[MetadataResponsePartition]:
-    """Whether a partition could be opened does not change while the broker runs."""
-    node = [broker.node_id]
-    return [
-        MetadataResponsePartition(0, index, broker.node_id, LEADER_EPOCH, node, node, [])
-        if broker.find(topic.name, index) is not None
-        else MetadataResponsePartition(ErrorCode.LEADER_NOT_AVAILABLE, index, -1, LEADER_EPOCH, node, [], node)
-        for index in range(topic.partitions)
-    ]
+def _shown(request: Request, message: MetadataRequest, topic: Topic) -> MetadataResponseTopic:
+    shown = described(request, topic)
+    if message.include_topic_authorized_operations:
+        shown.topic_authorized_operations = authorized_operations(request, ResourceKind.TOPIC, topic.name)
+    return shown

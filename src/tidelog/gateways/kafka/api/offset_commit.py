@@ -1,10 +1,10 @@
-"""OffsetCommit (8), v2 to v10: remember how far a group has come. Durable when it is answered. Topic ids from v10."""
+"""OffsetCommit (8), v2 to v10: store the offsets of a group. Durable when answered. Topic ids from v10."""
 
 from collections.abc import Awaitable
 
 from tidelog.broker.coordination.groups import messages as m
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.group_requests import ask
+from tidelog.gateways.kafka.coordinator_requests import ask_groups
 from tidelog.wire.generated.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -52,4 +52,4 @@ def handle(request: Request, message: OffsetCommitRequest) -> OffsetCommitRespon
             ]
         )
 
-    return ask(request, question, translate)
+    return ask_groups(request, question, translate)

@@ -1,10 +1,10 @@
-"""OffsetDelete (47), v0: forget committed offsets of topics that the group does not subscribe to."""
+"""OffsetDelete (47), v0: delete committed offsets of topics that the group does not subscribe to."""
 
 from collections.abc import Awaitable
 
 from tidelog.broker.coordination.groups import messages as m
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.group_requests import ask
+from tidelog.gateways.kafka.coordinator_requests import ask_groups
 from tidelog.wire.generated.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -15,7 +15,7 @@ from tidelog.wire.generated.offset_delete import (
 
 def handle(request: Request, message: OffsetDeleteRequest) -> OffsetDeleteResponse | Awaitable[OffsetDeleteResponse]:
     topics = tuple((topic.name, tuple(each.partition_index for each in topic.partitions)) for topic in message.topics)
-    return ask(request, m.OffsetDelete(message.group_id, topics), _translate)
+    return ask_groups(request, m.OffsetDelete(message.group_id, topics), _translate)
 
 
 def _translate(reply: m.OffsetDeleteReply) -> OffsetDeleteResponse:

@@ -1,10 +1,15 @@
-"""OffsetFetch (9), v1 to v10: how far groups have come. Many groups from v8, topic ids from v10."""
+"""OffsetFetch (9), v1 to v10: the committed offsets of groups. Many groups from v8, topic ids from v10.
 
-from collections.abc import Awaitable
+A request for all topics is answered with those that the client may describe.
+"""
 
+from collections.abc import Awaitable, Iterable
+
+from tidelog.broker.admission import ResourceKind
 from tidelog.broker.coordination.groups import messages as m
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.group_requests import ask
+from tidelog.gateways.kafka.coordinator_requests import ask_groups
+from tidelog.gateways.kafka.permissions import visible
 from tidelog.wire.generated.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
@@ -19,8 +24,8 @@ from tidelog.wire.generated.offset_fetch import (
 def handle(request: Request, message: OffsetFetchRequest) -> OffsetFetchResponse | Awaitable[OffsetFetchResponse]:
     version = request.version
     if version >= 8:
-        return ask(request, _many(message), lambda reply: _groups(reply, by_id=version >= 10))
-    return ask(request, _one(message), lambda reply: _single(reply.groups[0], message, version))
+        return ask_groups(request, _many(message), lambda reply: _groups(request, reply, by_id=version >= 10))
+    return ask_groups(request, _one(message), lambda reply: _single(request, reply.groups[0], message))
 
 
 def _many(message: OffsetFetchRequest) -> m.OffsetFetch:
@@ -50,7 +55,11 @@ def _one(message: OffsetFetchRequest) -> m.OffsetFetch:
     return m.OffsetFetch((m.GroupOffsetsRequest(message.group_id, topics),), message.require_stable)
 
 
-def _groups(reply: m.OffsetFetchReply, *, by_id: bool) -> OffsetFetchResponse:
+def _told(request: Request, group: m.GroupOffsets) -> Iterable[m.TopicOffsets]:
+    return visible(request, ResourceKind.TOPIC, group.topics, lambda topic: topic.name)
+
+
+def _groups(request: Request, reply: m.OffsetFetchReply, *, by_id: bool) -> OffsetFetchResponse:
     return OffsetFetchResponse(
         groups=[
             OffsetFetchResponseGroup(
@@ -61,7 +70,7 @@ def _groups(reply: m.OffsetFetchReply, *, by_id: bool) -> OffsetFetchResponse:
                         topic.topic_id if by_id else m.NO_TOPIC_ID,
                         [OffsetFetchResponsePartitions(*each) for each in topic.partitions],
                     )
-                    for topic in group.topics
+                    for topic in _told(request, group)
                 ],
                 group.error_code,
             )
@@ -70,8 +79,9 @@ def _groups(reply: m.OffsetFetchReply, *, by_id: bool) -> OffsetFetchResponse:
     )
 
 
-def _single(group: m.GroupOffsets, message: OffsetFetchRequest, version: int) -> OffsetFetchResponse:
-    if group.error_code and version < 2:  # there is no place for the group's error but its partitions
+def _single(request: Request, group: m.GroupOffsets, message: OffsetFetchRequest) -> OffsetFetchResponse:
+    version = request.version
+    if group.error_code and version < 2:  # these versions have error codes in the partitions only
         return OffsetFetchResponse(
             topics=[
                 OffsetFetchResponseTopic(
@@ -99,7 +109,7 @@ def _single(group: m.GroupOffsets, message: OffsetFetchRequest, version: int) ->
                     for each in topic.partitions
                 ],
             )
-            for topic in group.topics
+            for topic in _told(request, group)
         ],
         error_code=group.error_code,
     )

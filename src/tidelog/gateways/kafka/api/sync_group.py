@@ -1,10 +1,11 @@
-"""SyncGroup (14), v0 to v5: get one's assignment; the leader brings everybody's. The reply waits for the leader."""
+"""SyncGroup (14), v0 to v5: get a member's assignment; the leader sends those of all members. The reply waits for the
+leader."""
 
 from collections.abc import Awaitable
 
 from tidelog.broker.coordination.groups import messages as m
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.group_requests import ask
+from tidelog.gateways.kafka.coordinator_requests import ask_groups
 from tidelog.wire.generated.sync_group import SyncGroupRequest, SyncGroupResponse
 
 
@@ -28,4 +29,4 @@ def handle(request: Request, message: SyncGroupRequest) -> SyncGroupResponse | A
             assignment=reply.assignment,
         )
 
-    return ask(request, question, translate)
+    return ask_groups(request, question, translate)

@@ -1,4 +1,4 @@
-"""TableDescribe (10001), v0, Tidelog's own: how far the tables of topics are."""
+"""TableDescribe (10001), v0, Tidelog's own: the progress of the tables of topics."""
 
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request

@@ -1,15 +1,16 @@
 """TableGet (10000), v0, Tidelog's own: the last values of keys, from the table of a topic (`tidelog.table=true`).
 
-`at_least` is the offset up to which the answer must know the log: -1 whatever the table has, -2 all that the
-partition has now, else that offset; waited for up to `timeout_ms`. A key that is not there has a row with offset -1.
+`at_least` is the offset up to which the table must have applied the log: -1 means its current state, -2 the current
+end of the partition; the reply waits for it up to `timeout_ms`. A key that does not exist has a row with offset -1.
 """
 
-import asyncio
+from collections.abc import AsyncIterator
 
 from tidelog.broker.tables import Tables
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of, code_of
+from tidelog.gateways.kafka.long_requests import Parts, in_batches
 from tidelog.wire.generated.table_get import (
     TableGetPartition,
     TableGetPartitionResult,
@@ -21,11 +22,15 @@ from tidelog.wire.generated.table_get import (
 MOST_SECONDS = 60.0
 
 
-async def handle(request: Request, message: TableGetRequest) -> TableGetResponse:
+def handle(request: Request, message: TableGetRequest) -> Parts:
+    return Parts("partitions", _answered(request, message))
+
+
+async def _answered(request: Request, message: TableGetRequest) -> AsyncIterator[TableGetResponse]:
     tables = broker_of(request).tables
     timeout_s = min(max(message.timeout_ms, 0) / 1000, MOST_SECONDS)
-    answers = [_look_up(tables, message, wanted, timeout_s) for wanted in message.partitions]
-    return TableGetResponse(partitions=list(await asyncio.gather(*answers)))
+    async for results in in_batches(message.partitions, lambda wanted: _look_up(tables, message, wanted, timeout_s)):
+        yield TableGetResponse(partitions=results)
 
 
 async def _look_up(

@@ -1,7 +1,7 @@
-"""TxnOffsetCommit (28), v0 to v5: offsets that become a group's when the transaction commits.
+"""TxnOffsetCommit (28), v0 to v5: offsets of a group that take effect when the transaction commits.
 
-The sender is checked as a member of its group, if it says which (v3+). Before v5 the group must have been added to
-the transaction by AddOffsetsToTxn; from v5 on this adds it.
+If the request names a member of the group (v3+), its membership is checked. Before v5 the group must have been added
+to the transaction by AddOffsetsToTxn; from v5 on this request adds it.
 """
 
 from collections.abc import Awaitable
@@ -9,9 +9,11 @@ from collections.abc import Awaitable
 from tidelog.broker.coordination.groups import messages as g
 from tidelog.broker.coordination.groups.errors import GroupError
 from tidelog.broker.coordination.transactions import messages as m
+from tidelog.broker.shell import monotonic_ms
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.context import broker_of, code_of, now_ms
-from tidelog.gateways.kafka.transaction_requests import ask, for_version
+from tidelog.gateways.kafka.context import broker_of, code_of
+from tidelog.gateways.kafka.coordinator_requests import ask_transactions, fencing_known
+from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
@@ -20,7 +22,7 @@ from tidelog.wire.generated.txn_offset_commit import (
 )
 
 _ADDS_FROM = 5
-_NEVER = 1 << 15  # no version knows PRODUCER_FENCED here
+_NEVER = 1 << 15  # no version of this API has PRODUCER_FENCED
 
 
 def handle(
@@ -48,7 +50,7 @@ def handle(
         group_instance_id=message.group_instance_id,
     )
     try:
-        results, rows = broker_of(request).groups.coordinator.check_transactional(commit, now_ms())
+        results, rows = broker_of(request).groups.coordinator.check_transactional(commit, monotonic_ms())
     except GroupError as refusal:
         return _everywhere(message, code_of(refusal))
     question = m.CommitOffsets(
@@ -62,7 +64,10 @@ def handle(
 
     def translate(reply: m.CommitOffsetsReply) -> TxnOffsetCommitResponse:
         if reply.error_code:
-            return _everywhere(message, for_version(reply.error_code, request, _NEVER))
+            code = fencing_known(reply.error_code, request, since=_NEVER)
+            if code == ErrorCode.CONCURRENT_TRANSACTIONS and request.version < _ADDS_FROM:
+                code = ErrorCode.COORDINATOR_NOT_AVAILABLE  # these clients retry it
+            return _everywhere(message, code)
         return TxnOffsetCommitResponse(
             topics=[
                 TxnOffsetCommitResponseTopic(
@@ -72,7 +77,7 @@ def handle(
             ]
         )
 
-    return ask(request, question, translate)
+    return ask_transactions(request, question, translate)
 
 
 def _everywhere(message: TxnOffsetCommitRequest, code: int) -> TxnOffsetCommitResponse:

@@ -1,15 +1,17 @@
-"""WriteTxnMarkers (27), v1 to v2: an operator ends transactions that hang, partition by partition.
+"""WriteTxnMarkers (27), v1 to v2: end hanging transactions, partition by partition. Meant for operators.
 
-The coordinator of this broker writes its markers itself; this is for transactions that it does not know. A partition
-in which the producer has nothing open is answered without an error, and nothing is written.
+This broker's coordinator writes its markers itself; this request is for transactions that it does not know. For a
+partition in which the producer has no open transaction it succeeds and writes nothing.
 """
 
-from collections.abc import Awaitable
+from functools import partial
 
+from tidelog.broker.shell import now_ms
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
-from tidelog.gateways.kafka.context import broker_of, code_of, now_ms
+from tidelog.gateways.kafka.context import broker_of, code_of
 from tidelog.model import ProducerEpoch, ProducerId
+from tidelog.promise import Promise, after_all
 from tidelog.storage.log import Appended
 from tidelog.wire.generated.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
@@ -19,13 +21,14 @@ from tidelog.wire.generated.write_txn_markers import (
     WriteTxnMarkersResponse,
 )
 
-Waiting = list[tuple[Appended, WritableTxnMarkerPartitionResult]]
+Waiting = list[tuple[Promise[Appended], WritableTxnMarkerPartitionResult]]
 
 
 def handle(
     request: Request, message: WriteTxnMarkersRequest
-) -> WriteTxnMarkersResponse | Awaitable[WriteTxnMarkersResponse]:
-    broker, now, waiting = broker_of(request), now_ms(), Waiting()
+) -> WriteTxnMarkersResponse | Promise[WriteTxnMarkersResponse]:
+    broker, now = broker_of(request), now_ms()
+    waiting: Waiting = []
     results = []
     for marker in message.markers:
         topics = []
@@ -45,16 +48,15 @@ def handle(
                 except TidelogError as error:
                     result.error_code = code_of(error)
                 else:
-                    waiting.append((appended, result))
+                    if isinstance(appended, Promise):
+                        waiting.append((appended, result))
             topics.append(WritableTxnMarkerTopicResult(topic.name, partitions))
         results.append(WritableTxnMarkerResult(marker.producer_id, topics))
-    return _durable(WriteTxnMarkersResponse(results), waiting)
+    response = WriteTxnMarkersResponse(results)
+    kept = [(appended, partial(_told, result)) for appended, result in waiting]
+    return after_all(kept, lambda: response) if kept else response
 
 
-async def _durable(response: WriteTxnMarkersResponse, waiting: Waiting) -> WriteTxnMarkersResponse:
-    for appended, result in waiting:
-        try:
-            await appended
-        except TidelogError as error:
-            result.error_code = code_of(error)
-    return response
+def _told(result: WritableTxnMarkerPartitionResult, _: Appended | None, error: Exception | None) -> None:
+    if error is not None:
+        result.error_code = code_of(error)
