@@ -217,6 +217,8 @@ def test_groups_of_the_new_protocol_are_described(bootstrap: str, client: Client
 def test_ready_batches_go_in_and_come_out_as_bytes(client: Client, topic: str) -> None:
     batch = build_batch([(1, b"k", b"v", ())])
     assert client.produce_batches(topic, 0, bytes(batch)) == 0
+    assert client.produce_batches(topic, 0, bytes(batch) + bytes(batch)) == 1
+    assert client.produce_batches(topic, 0, bytes(batch)) == 3
     with client.consume(topic, follow=False, fetch=FetchOptions(max_wait_ms=10)) as stream:
         found = []
         while not stream.is_done:

@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+import traceback
 
 import pytest
 
@@ -14,8 +15,9 @@ from tidelog.client import (
     RequestTimedOut,
     Unreachable,
 )
-from tidelog.client.connection import Connection
+from tidelog.client.connection import BrokerConnection
 from tidelog.client.options import Address
+from tidelog.errors import TidelogError
 from tidelog.wire.apis import BY_NAME
 from tidelog.wire.generated.metadata import MetadataRequest, MetadataRequestTopic
 from tidelog.wire.protocol_errors import RemoteProtocolError
@@ -23,8 +25,8 @@ from tidelog.wire.protocol_errors import RemoteProtocolError
 METADATA = BY_NAME["Metadata"]
 
 
-async def connected(cluster: FakeCluster, options: ClientOptions = FAST) -> Connection:
-    return await Connection.open(Address("127.0.0.1", cluster.nodes[0].port), options)
+async def connected(cluster: FakeCluster, options: ClientOptions = FAST) -> BrokerConnection:
+    return await BrokerConnection.open(Address("127.0.0.1", cluster.nodes[0].port), options)
 
 
 def ask(name: str) -> MetadataRequest:
@@ -59,9 +61,9 @@ async def test_a_broker_that_knows_only_old_api_versions_is_asked_again(
 async def test_no_common_version_is_an_error_that_names_both_sides(cluster: FakeCluster, client: AsyncClient) -> None:
     cluster.ranges["Metadata"] = (14, 15)
     connection = await connected(cluster)
-    with pytest.raises(IncompatibleBroker, match=r"speaks v14 to v15 of Metadata, we v0 to v13"):
+    with pytest.raises(IncompatibleBroker, match=r"supports v14 to v15 of Metadata, this client v0 to v13"):
         await connection.request(METADATA, ask("t"), timeout_s=5)
-    with pytest.raises(IncompatibleBroker, match="no version of it"):
+    with pytest.raises(IncompatibleBroker, match="supports no version of EndTxn"):
         connection.version_of(BY_NAME["EndTxn"])
     connection.close()
 
@@ -85,7 +87,7 @@ def test_no_more_requests_are_under_way_than_allowed() -> None:
             writer.close()
 
         server = await asyncio.start_server(count, "127.0.0.1", 0)
-        connection = Connection(
+        connection = BrokerConnection(
             Address("127.0.0.1", server.sockets[0].getsockname()[1]), ClientOptions(max_in_flight=3)
         )
         connection._ranges = {METADATA.key: (0, 13)}
@@ -110,7 +112,7 @@ def test_nobody_listening_is_said_with_what_to_do() -> None:
         free.bind(("127.0.0.1", 0))
         address = Address("127.0.0.1", free.getsockname()[1])
         with pytest.raises(Unreachable) as error:
-            asyncio.run(Connection.open(address, FAST))
+            asyncio.run(BrokerConnection.open(address, FAST))
     assert str(error.value) == (
         f"cannot reach {address}: connection refused; is the broker running? start it with: tidelog serve"
     )
@@ -119,14 +121,14 @@ def test_nobody_listening_is_said_with_what_to_do() -> None:
 
 def test_a_host_without_an_address_is_named() -> None:
     with pytest.raises(Unreachable, match=r"cannot reach no-such-host\.invalid:9092: the host name"):
-        asyncio.run(Connection.open(Address("no-such-host.invalid", 9092), FAST))
+        asyncio.run(BrokerConnection.open(Address("no-such-host.invalid", 9092), FAST))
 
 
 def test_a_server_that_never_says_a_word_is_given_up() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         address = Address("127.0.0.1", server.getsockname()[1])
         with pytest.raises(Unreachable, match="no answer in 40 ms"):
-            asyncio.run(Connection.open(address, ClientOptions(connect_timeout_ms=40)))
+            asyncio.run(BrokerConnection.open(address, ClientOptions(connect_timeout_ms=40)))
 
 
 @against_a_fake()
@@ -152,7 +154,7 @@ async def test_an_answer_to_nobodys_question_ends_the_connection(cluster: FakeCl
     request = asyncio.create_task(connection.request(METADATA, ask("t"), timeout_s=5))
     await asyncio.sleep(0)
     connection._waiting[7] = connection._waiting.pop(41)
-    with pytest.raises(RemoteProtocolError, match="request 41, which was not asked"):
+    with pytest.raises(RemoteProtocolError, match="request 41, which was never sent"):
         await request
 
 
@@ -188,3 +190,18 @@ async def test_who_gives_up_waiting_does_not_disturb_others(cluster: FakeCluster
     reply = await connection.request(METADATA, ask("u"), timeout_s=5)
     assert reply.topics[0].name == "u"
     connection.close()
+
+
+@against_a_fake()
+async def test_requests_on_a_lost_connection_fail_each_with_an_error_of_its_own(
+    cluster: FakeCluster, client: AsyncClient
+) -> None:
+    connection = await connected(cluster)
+    connection.close()
+    errors = []
+    for _ in range(3):
+        with pytest.raises(TidelogError) as caught:
+            await connection.request(METADATA, ask("t"), timeout_s=5)
+        errors.append(caught.value)
+    assert len({id(error) for error in errors}) == 3
+    assert len({len(traceback.extract_tb(error.__traceback__)) for error in errors}) == 1

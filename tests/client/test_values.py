@@ -43,7 +43,7 @@ def test_options_out_of_range_are_refused_together() -> None:
         ProducerOptions(acks=2)  # type: ignore[arg-type]
     with pytest.raises(InvalidSettings, match="idempotent"):
         ProducerOptions(acks=1, idempotent=True)
-    with pytest.raises(InvalidSettings, match="out of range"):
+    with pytest.raises(InvalidSettings, match=r"out\.of\.range must be"):
         FetchOptions(out_of_range="never")  # type: ignore[arg-type]
     with pytest.raises(InvalidSettings, match="heartbeat"):
         GroupOptions(heartbeat_ms=10, session_timeout_ms=10)
@@ -55,7 +55,7 @@ def test_idempotence_comes_with_acks_all() -> None:
 
 def test_a_brokers_error_says_what_was_tried_and_survives_pickling() -> None:
     error = BrokerError(ErrorCode.NOT_LEADER_OR_FOLLOWER, "reading t-0")
-    assert str(error) == "reading t-0: the broker does not lead the partition (NOT_LEADER_OR_FOLLOWER)"
+    assert str(error) == "reading t-0: the broker is not the leader of the partition (NOT_LEADER_OR_FOLLOWER)"
     copy = pickle.loads(pickle.dumps(error))
     assert (copy.kafka_code, copy.retriable, str(copy)) == (6, True, str(error))
     assert not BrokerError(ErrorCode.TOPIC_ALREADY_EXISTS, "creating").retriable

@@ -1,29 +1,31 @@
 """A client of Tidelog and of Kafka: `connect` for programs without an event loop, `AsyncClient` for those with one.
 
-    blocking, asynchronous    the two faces
-    producer, accumulator, partitioner    records on their way in
-    transactions, transaction_admin       records that count together; ending them from outside
-    consumer, group, fetcher, offsets     records on their way out
-    membership, assignor, coordinator     groups, by the classic protocol
-    admin, group_admin                    topics, configs, groups: asked for and changed
-    tables                                the last values of keys
-    cluster, connection                   brokers, who leads what, and how they are asked
-    options, errors, deadline, content    values
+    blocking, asynchronous    the two clients; `loop_thread` runs the blocking one
+    producing/                records, batches and transactions on their way in
+    consuming/                streams, groups and ranges on their way out
+    admin/                    topics, configs, groups and transactions of others: asked for and changed
+    tables                    the last values of keys
+    cluster, connection, coordinator    brokers, who leads what, and how they are asked
+    options, errors, deadline, content  values
 
 It uses `wire` and `records` and nothing else. docs/client.md shows how it is used.
 """
 
-from tidelog.client.accumulator import Delivered, Receipt
-from tidelog.client.admin import ClusterInfo, ConfigEntry, PartitionInfo, TopicInfo
-from tidelog.client.asynchronous import AsyncClient
-from tidelog.client.blocking import (
-    BlockingProducer,
-    BlockingStream,
-    BlockingTransactionalProducer,
-    Client,
-    connect,
+from tidelog.client.admin.groups import GroupDescription, GroupListing, GroupMember
+from tidelog.client.admin.topics import ClusterInfo, ConfigEntry, MemoryInfo, PartitionInfo, TopicInfo
+from tidelog.client.admin.transactions import (
+    ProducerInPartition,
+    TransactionAdmin,
+    TransactionDescription,
+    TransactionListing,
 )
-from tidelog.client.consumer import ConsumedRecord, Member, RecordStream
+from tidelog.client.asynchronous import AsyncClient
+from tidelog.client.blocking import Client, connect
+from tidelog.client.consuming.blocking import BlockingStream
+from tidelog.client.consuming.committed import CommittedOffset, Member
+from tidelog.client.consuming.consumer import ConsumedRecord, RecordStream
+from tidelog.client.consuming.fetcher import Fetched
+from tidelog.client.consuming.offsets import EARLIEST, LATEST, OffsetAtTime, Start
 from tidelog.client.errors import (
     BrokerError,
     ClientClosed,
@@ -35,19 +37,12 @@ from tidelog.client.errors import (
     TransactionFailed,
     Unreachable,
 )
-from tidelog.client.fetcher import Fetched
-from tidelog.client.group_admin import CommittedOffset, GroupDescription, GroupListing, GroupMember
-from tidelog.client.offsets import EARLIEST, LATEST, OffsetAtTime, Start
 from tidelog.client.options import ClientOptions, FetchOptions, GroupOptions, ProducerOptions
-from tidelog.client.producer import Producer
+from tidelog.client.producing.accumulator import Delivered, Receipt
+from tidelog.client.producing.blocking import BlockingProducer, BlockingTransactionalProducer
+from tidelog.client.producing.producer import Producer
+from tidelog.client.producing.transactions import OpenTransaction, TransactionalProducer
 from tidelog.client.tables import Freshness, TableInfo, TableValue
-from tidelog.client.transaction_admin import (
-    ProducerInPartition,
-    TransactionAdmin,
-    TransactionDescription,
-    TransactionListing,
-)
-from tidelog.client.transactions import OpenTransaction, TransactionalProducer
 
 __all__ = [
     "EARLIEST",
@@ -77,6 +72,7 @@ __all__ = [
     "GroupOptions",
     "IncompatibleBroker",
     "Member",
+    "MemoryInfo",
     "OffsetAtTime",
     "OpenTransaction",
     "PartitionInfo",

@@ -1,17 +1,17 @@
-"""The client for programs with an event loop of their own. `blocking` has the same for all others."""
+"""The client for programs with an event loop. `blocking` has the same for all others."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 
-from tidelog.client.accumulator import Delivered
-from tidelog.client.admin import Admin
+from tidelog.client.admin.groups import GroupAdmin
+from tidelog.client.admin.topics import Admin
+from tidelog.client.admin.transactions import TransactionAdmin
 from tidelog.client.cluster import Cluster
-from tidelog.client.consumer import Consumer, RecordStream, Source
+from tidelog.client.consuming.consumer import Consumer, RecordStream, StreamSource
+from tidelog.client.consuming.group import GroupConsumer
+from tidelog.client.consuming.offsets import Start, start_offsets
 from tidelog.client.content import AnyHeaders, Content, Moment
-from tidelog.client.errors import BrokerError, check
-from tidelog.client.group import GroupConsumer
-from tidelog.client.group_admin import GroupAdmin
-from tidelog.client.offsets import Start, start_offsets
+from tidelog.client.errors import BrokerError
 from tidelog.client.options import (
     DEFAULT_BOOTSTRAP,
     Acks,
@@ -21,25 +21,22 @@ from tidelog.client.options import (
     ProducerOptions,
     parse_bootstrap,
 )
-from tidelog.client.producer import Producer
+from tidelog.client.producing.accumulator import Delivered
+from tidelog.client.producing.produce_requests import EncodedBatch, ProduceRequests
+from tidelog.client.producing.producer import Producer
+from tidelog.client.producing.transactions import TransactionalProducer
 from tidelog.client.tables import Freshness, TableClient, TableInfo, TableValue
-from tidelog.client.transaction_admin import TransactionAdmin
-from tidelog.client.transactions import TransactionalProducer
 from tidelog.errors import InvalidInput
 from tidelog.model import Offset, TopicPartition
-from tidelog.records.batch import ReadBuffer
-from tidelog.wire.apis import BY_NAME
+from tidelog.records.batch import ReadBuffer, iterate
 from tidelog.wire.error_codes import ErrorCode
-from tidelog.wire.generated.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
-
-_PRODUCE = BY_NAME["Produce"]
 
 
 class AsyncClient:
     """`async with AsyncClient("127.0.0.1:9092") as client: ...`
 
-    `admin` has topics, configs, records and the cluster; `groups` has groups and what they committed;
-    `transactions` has transactions of others.
+    `admin` has topics, configs, records and the cluster; `groups` has groups and their committed offsets;
+    `transactions` has transactions of other producers.
     """
 
     def __init__(self, bootstrap: str = DEFAULT_BOOTSTRAP, options: ClientOptions | None = None) -> None:
@@ -49,7 +46,7 @@ class AsyncClient:
         self.transactions = TransactionAdmin(self.cluster)
         self._tables = TableClient(self.cluster)
         self._producer: Producer | None = None
-        self._open: set[Producer | Source] = set()
+        self._open: set[Producer | StreamSource] = set()
 
     async def __aenter__(self) -> "AsyncClient":
         try:
@@ -65,7 +62,7 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Closes what was opened with it too: producers deliver what they have, members leave their groups."""
+        """Also closes what was opened with it: producers deliver what they have, members leave their groups."""
         opened, self._open = self._open, set()
         try:
             for part in opened:
@@ -87,7 +84,7 @@ class AsyncClient:
         *,
         transaction_timeout_ms: int = 60_000,
     ) -> TransactionalProducer:
-        """Call its `init` first. A transaction that is not ended after its timeout is aborted by the broker."""
+        """Call its `init` first. The broker aborts a transaction that is still open after the timeout."""
         options = options or ProducerOptions()
         producer = TransactionalProducer(self.cluster, transactional_id, options, transaction_timeout_ms)
         self._remember(producer)
@@ -103,7 +100,7 @@ class AsyncClient:
         partition: int | None = None,
         timestamp: Moment | None = None,
     ) -> Delivered:
-        """One record, written when this returns. For many, take a `producer`."""
+        """Write one record, and wait until it is written. Use a `producer` for many records."""
         if self._producer is None:
             self._producer = self.producer(ProducerOptions(linger_ms=0))
         receipt = await self._producer.send(
@@ -112,30 +109,25 @@ class AsyncClient:
         return await receipt
 
     async def produce_batches(self, partition: TopicPartition, batches: ReadBuffer, *, acks: Acks = "all") -> Offset:
-        """Record batches that are ready (`tidelog.records`), as they are; the offset of the first, -1 with acks=0.
+        """Send encoded record batches (`tidelog.records`) as they are; returns the offset of the first, -1 with
+        acks=0.
 
-        Not tried again if it may have been written: it is not known here whether the caller has numbered them.
+        Each is sent in a request of its own, since a broker accepts one batch per partition and request: after an
+        error, those before it are written. A batch that may have been written is not sent again, because the client
+        does not know whether the caller has numbered it.
         """
-        options = ProducerOptions(acks=acks, idempotent=False)
-        data = PartitionProduceData(index=partition.partition, records=batches)
-        timeout_ms = self.cluster.options.request_timeout_ms
+        requests = ProduceRequests(self.cluster, ProducerOptions(acks=acks, idempotent=False))
 
-        async def attempt() -> Offset:
-            leader = await self.cluster.leader(partition)
-            topic = TopicProduceData(
-                name=partition.topic, topic_id=self.cluster.topic_id(partition.topic), partition_data=[data]
-            )
-            request = ProduceRequest(acks=options.acks_code, timeout_ms=timeout_ms, topic_data=[topic])
-            if acks == 0:
-                connection = await self.cluster.connection(leader)
-                await connection.send(_PRODUCE, request, timeout_s=timeout_ms / 1000)
-                return -1
-            response: ProduceResponse = await self.cluster.request("Produce", request, node=leader)
-            answer = response.responses[0].partition_responses[0]
-            check(answer.error_code, f"producing to {partition}", answer.error_message)
-            return answer.base_offset
+        async def produced(batch: EncodedBatch) -> Offset:
+            return await self.cluster.retrying(lambda: requests.send_one(batch), repeatable=False)
 
-        return await self.cluster.retrying(attempt, repeatable=False)
+        offsets = [
+            await produced(EncodedBatch(partition, view.header.record_count, view.view))
+            for view in list(iterate(batches, verify=False))
+        ]
+        if not offsets:
+            raise InvalidInput("no batch was given")
+        return offsets[0]
 
     # --- tables ---------------------------------------------------------------------------------------------------
 
@@ -150,8 +142,8 @@ class AsyncClient:
     ) -> TableValue:
         """The last value of a key, from the topic's table (`tidelog.table=true`), without reading the topic.
 
-        `at_least="end"` waits until the table knows everything that is in the partition now, an offset until it knows
-        everything before that. The partition is the one where the key's records go, unless it is given.
+        `at_least="end"` waits until the table includes all records that are in the partition now; an offset, all
+        records before that. Unless `partition` is given, it is chosen by the key, as producers do.
         """
         (found,) = await self.get_many(topic, [key], partition=partition, at_least=at_least, timeout_ms=timeout_ms)
         return found
@@ -165,11 +157,11 @@ class AsyncClient:
         at_least: Freshness = "any",
         timeout_ms: int | None = None,
     ) -> list[TableValue]:
-        """The same for many keys, with one request to each broker; in the order of the keys."""
+        """The last values of many keys, in their order, with one request per broker; see `get`."""
         return await self._tables.get_many(topic, keys, partition=partition, at_least=at_least, timeout_ms=timeout_ms)
 
     async def table(self, topic: str) -> list[TableInfo]:
-        """How far the topic's table is, by partition."""
+        """The progress of the topic's table, for each partition."""
         return await self._tables.describe(topic)
 
     # --- consuming ------------------------------------------------------------------------------------------------
@@ -186,13 +178,14 @@ class AsyncClient:
         fetch: FetchOptions | None = None,
         group_options: GroupOptions | None = None,
     ) -> RecordStream:
-        """Records as they come: `async for record in client.consume("orders")`.
+        """A stream of records: `async for record in client.consume("orders")`.
 
-        `start` says where each partition begins; in a `group`, only for partitions that it has no offset of. Not
-        `follow`: ends when everything that was there at the start has been read.
+        `start` says where to begin in each partition: `earliest`, `latest`, an offset, -n for the last n offsets, or
+        a datetime. In a `group` it applies only to partitions without a committed offset. With `follow=False` the
+        stream ends after the records that were there at the start. With `limit` it ends after that many records.
         """
 
-        async def opened() -> Source:
+        async def opened() -> StreamSource:
             return await self.open_source(
                 topics,
                 partitions=partitions,
@@ -215,18 +208,16 @@ class AsyncClient:
         group: str | None = None,
         fetch: FetchOptions | None = None,
         group_options: GroupOptions | None = None,
-    ) -> Source:
-        """What `consume` reads from: for those who want batches as they are stored. Close it."""
+    ) -> StreamSource:
+        """The source that `consume` reads from, for callers that want batches as they are stored. Close it."""
         names = [topics] if isinstance(topics, str) else list(topics)
         fetch = fetch or FetchOptions()
-        source: Source
+        source: StreamSource
         if group is None:
             chosen = await self._chosen(names, partitions)
             source = await Consumer.open(self.cluster, chosen, start, fetch, follow=follow)
         elif partitions is not None or isinstance(start, Mapping):
-            raise InvalidInput(
-                "a group shares its partitions out by itself: give no partitions and no offsets of them"
-            )
+            raise InvalidInput("a group assigns its partitions itself: give no partitions and no offsets of them")
         else:
             source = GroupConsumer(
                 self.cluster,
@@ -240,11 +231,11 @@ class AsyncClient:
         self._remember(source)
         return source
 
-    def _remember(self, part: Producer | Source) -> None:
+    def _remember(self, part: Producer | StreamSource) -> None:
         self._open = {opened for opened in self._open if not opened.is_closed} | {part}
 
     async def start_offsets(self, partitions: Iterable[TopicPartition], start: Start) -> dict[TopicPartition, Offset]:
-        """The offsets that a `start` of `consume` means for these partitions."""
+        """The offsets of these partitions that a `start` of `consume` means."""
         return await start_offsets(self.cluster, partitions, start)
 
     async def _chosen(self, names: list[str], partitions: Iterable[int] | None) -> list[TopicPartition]:
@@ -253,7 +244,7 @@ class AsyncClient:
             known = (await self.cluster.topic(name)).partitions
             for number in known if partitions is None else partitions:
                 if number not in known:
-                    has = f"the topic has {len(known)}"
+                    has = f"the topic has {len(known)} partition{'s' * (len(known) != 1)}"
                     raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"reading {name}-{number}", has)
                 chosen.append(TopicPartition(name, number))
         return chosen

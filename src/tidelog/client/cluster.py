@@ -1,10 +1,11 @@
-"""The brokers as the client knows them: which there are, who leads what, and the connections to them.
+"""The brokers as the client knows them: their addresses, the leaders of partitions, and the connections to them.
 
-Connections belong to a lane. Most requests share the lane `SHARED`, one connection per broker. Whoever asks for what
-the broker may hold back for long (a fetch, a join) has a lane of its own, because brokers answer the requests of a
-connection in their order: a heartbeat must not wait behind a fetch.
+Connections belong to a lane. Most requests share the lane `SHARED`, with one connection per broker. Requests that the
+broker may hold back for long (a fetch, a join) have lanes of their own, because brokers answer the requests of a
+connection in order: a heartbeat must not wait behind a fetch.
 
-What is cached may be wrong at any time; brokers say so by retriable errors, `retrying` then forgets and asks again.
+Cached metadata may be out of date at any time. Brokers then answer with retriable errors, and `retrying` drops the
+cache and tries again.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ import time
 from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from tidelog.client.connection import Connection
+from tidelog.client.connection import BrokerConnection
 from tidelog.client.deadline import Backoff, Deadline
 from tidelog.client.errors import (
     BrokerError,
@@ -42,7 +43,7 @@ SHARED = "shared"
 NO_NODE = -1
 
 
-class Node(NamedTuple):
+class BrokerNode(NamedTuple):
     id: int
     address: Address
     rack: str | None
@@ -67,7 +68,7 @@ class TopicMetadata(NamedTuple):
 
 
 class _Link:
-    """The connection of one lane to one address, opened when it is needed and again after it broke."""
+    """The connection of one lane to one address, opened on first use, and again after it was lost."""
 
     def __init__(self, address: Address, options: ClientOptions) -> None:
         self._address = address
@@ -75,19 +76,19 @@ class _Link:
         self._opening = asyncio.Lock()
         self._backoff = Backoff(options.retry_backoff_ms, options.retry_backoff_max_ms)
         self._not_before = 0.0
-        self.connection: Connection | None = None
+        self.connection: BrokerConnection | None = None
 
     @property
     def is_open(self) -> bool:
         return self.connection is not None and self.connection.is_open
 
-    async def get(self) -> Connection:
+    async def get(self) -> BrokerConnection:
         async with self._opening:
             if self.connection is not None and self.connection.is_open:
                 return self.connection
             await asyncio.sleep(max(0.0, self._not_before - time.monotonic()))
             try:
-                self.connection = await Connection.open(self._address, self._options)
+                self.connection = await BrokerConnection.open(self._address, self._options)
             except ClientError:
                 self._not_before = time.monotonic() + self._backoff.next_s()
                 raise
@@ -103,7 +104,7 @@ class _Link:
 class Cluster:
     def __init__(self, bootstrap: Sequence[Address], options: ClientOptions) -> None:
         self.options = options
-        self.nodes: dict[int, Node] = {}
+        self.nodes: dict[int, BrokerNode] = {}
         self.cluster_id: str | None = None
         self.controller_id = NO_NODE
         self._bootstrap = list(bootstrap)
@@ -114,7 +115,7 @@ class Cluster:
         self._is_closed = False
 
     async def start(self) -> None:
-        """Find a broker. Not tried again: who starts a client wants to hear at once that nobody is there."""
+        """Find a broker. One try: a client that starts should fail at once if no broker is there."""
         await self._ask_metadata(MetadataRequest(topics=[]))
 
     async def close(self) -> None:
@@ -138,7 +139,7 @@ class Cluster:
         timeout_ms: int | None = None,
         at_most: int | None = None,
     ) -> Any:  # noqa: ANN401  (one of the response classes)
-        """One request to one broker, any if `node` is None; one try."""
+        """Send one request to one broker (any, if `node` is None); one try."""
         connection = await self.connection(node, lane)
         timeout_s = (self.options.request_timeout_ms if timeout_ms is None else timeout_ms) / 1000
         return await connection.request(BY_NAME[api], message, timeout_s=timeout_s, at_most=at_most)
@@ -149,10 +150,11 @@ class Cluster:
         *,
         repeatable: bool = True,
     ) -> T:
-        """The result of `attempt`, tried again after retriable errors for `timeout_ms`; then the last error.
+        """The result of `attempt`, tried again after retriable errors until `timeout_ms` has passed; then the last
+        error.
 
-        Not `repeatable`: doing it twice is not the same as doing it once, so it is not tried again if a try may have
-        been carried out. A topic that is not there is asked for again for a short time only.
+        With `repeatable=False` it is not tried again if the broker may have carried it out: for requests that are not
+        idempotent. An unknown topic is looked up again for `unknown_topic_ms` only.
         """
         deadline = self.deadline()
         unknown_topic_deadline = Deadline(self.options.unknown_topic_ms)
@@ -174,16 +176,16 @@ class Cluster:
                 self.forget()
             await asyncio.sleep(pause_s)
 
-    async def connection(self, node: int | None = None, lane: Hashable = SHARED) -> Connection:
+    async def connection(self, node: int | None = None, lane: Hashable = SHARED) -> BrokerConnection:
         if node is None:
             return await self._any_connection(lane)
         if node not in self.nodes:
             await self._ask_metadata(MetadataRequest(topics=[]))
             if node not in self.nodes:
-                raise Unreachable(f"cannot reach node {node}: no broker has this id now")
+                raise Unreachable(f"cannot reach node {node}: no broker has this id")
         return await self._link(lane, self.nodes[node].address).get()
 
-    async def _any_connection(self, lane: Hashable) -> Connection:
+    async def _any_connection(self, lane: Hashable) -> BrokerConnection:
         known = [node.address for node in self.nodes.values()]
         addresses = list(dict.fromkeys([*known, *self._bootstrap]))
         links = sorted((self._link(lane, address) for address in addresses), key=lambda link: not link.is_open)
@@ -212,7 +214,7 @@ class Cluster:
     # --- what is known of topics ----------------------------------------------------------------------------------
 
     def cached_topic(self, name: str) -> TopicMetadata | None:
-        """Without asking anybody; also from other threads."""
+        """From the cache, or None; may be called from other threads."""
         topic = self._topics.get(name)
         if topic is None or time.monotonic() - topic.learned_at > self.options.metadata_max_age_ms / 1000:
             return None
@@ -226,14 +228,14 @@ class Cluster:
         return self._ids.get(name, NO_UUID)
 
     def forget(self, topic: str | None = None) -> None:
-        """What is known of a topic, or of all, is asked for again when it is needed."""
+        """Drop the cached metadata of a topic, or of all topics."""
         if topic is None:
             self._topics.clear()
         else:
             self._topics.pop(topic, None)
 
     async def topic(self, name: str, *, create: bool = False) -> TopicMetadata:
-        """`create`: the broker may create it, if it is set to do so."""
+        """With `create` the broker may create the topic, if it is configured to."""
         return await self.retrying(lambda: self.ask_topic(name, create=create))
 
     async def ask_topic(self, name: str, *, create: bool = False) -> TopicMetadata:
@@ -258,11 +260,11 @@ class Cluster:
         return [self._topics[topic.name] for topic in response.topics if not topic.error_code and topic.name]
 
     async def leader(self, partition: TopicPartition) -> int:
-        """One try; an error that is retriable if there is no leader now."""
+        """One try; raises a retriable error if the partition has no leader now."""
         topic = await self.ask_topic(partition.topic)
         known = topic.partitions.get(partition.partition)
         if known is None:
-            last = f"the topic has {len(topic.partitions)}"
+            last = f"the topic has {len(topic.partitions)} partition{'s' * (len(topic.partitions) != 1)}"
             self.forget(partition.topic)
             raise BrokerError(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"looking for partition {partition}", last)
         if known.leader == NO_NODE:
@@ -282,7 +284,7 @@ class Cluster:
         now = time.monotonic()
         if response.brokers:
             self.nodes = {
-                broker.node_id: Node(broker.node_id, Address(broker.host, broker.port), broker.rack)
+                broker.node_id: BrokerNode(broker.node_id, Address(broker.host, broker.port), broker.rack)
                 for broker in response.brokers
             }
         self.cluster_id, self.controller_id = response.cluster_id, response.controller_id

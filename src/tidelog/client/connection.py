@@ -1,10 +1,10 @@
-"""One connection to one broker: requests go out one behind another, replies are matched by their correlation id.
+"""One connection to one broker: requests are pipelined, replies are matched by their correlation id.
 
-A connection is opened once and never mended: whatever goes wrong ends it, and everything that waits for a reply fails
-with the same error. Who wants to go on opens another (`cluster`).
+A connection is never reopened: any error closes it, and all requests that wait for a reply fail with that error. To
+go on, a caller opens another one (`cluster`).
 
-A reply that is overdue ends the connection too. Brokers answer the requests of a connection in their order, so what
-was asked after it is overdue as well.
+A reply that is overdue closes the connection too. Brokers answer the requests of a connection in order, so the
+replies after it are overdue as well.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from tidelog import __version__
 from tidelog.client.errors import ConnectionLost, IncompatibleBroker, RequestTimedOut, Unreachable
 from tidelog.client.options import Address, ClientOptions
-from tidelog.errors import TidelogError
+from tidelog.errors import TidelogError, fresh
 from tidelog.wire.apis import BY_NAME, Api
 from tidelog.wire.envelope import Chunks, decode_response, encode_request, response_correlation_id
 from tidelog.wire.error_codes import ErrorCode, name_of
@@ -37,8 +37,8 @@ class _Waiting(NamedTuple):
     reply: asyncio.Future[memoryview]
 
 
-class Connection(asyncio.BufferedProtocol):
-    """Made by `Connection.open`, which also asks the broker what it speaks."""
+class BrokerConnection(asyncio.BufferedProtocol):
+    """Made by `BrokerConnection.open`, which also asks the broker for its API versions."""
 
     def __init__(self, address: Address, options: ClientOptions) -> None:
         self.address = address
@@ -47,7 +47,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport: asyncio.Transport | None = None
         self._error: TidelogError | None = None
         self._ranges: dict[int, tuple[int, int]] = {}
-        self.features: dict[str, int] = {}  # what the cluster has agreed to use, and up to which version
+        self.features: dict[str, int] = {}  # finalized features of the cluster, with their levels
         self._waiting: dict[int, _Waiting] = {}
         self._slots = asyncio.Semaphore(options.max_in_flight)  # one per entry of _waiting, and fair
         self._writable = asyncio.Event()
@@ -56,7 +56,7 @@ class Connection(asyncio.BufferedProtocol):
         self._lost = asyncio.get_running_loop().create_future()
 
     @classmethod
-    async def open(cls, address: Address, options: ClientOptions) -> "Connection":
+    async def open(cls, address: Address, options: ClientOptions) -> "BrokerConnection":
         loop = asyncio.get_running_loop()
         connection = cls(address, options)
         try:
@@ -81,28 +81,30 @@ class Connection(asyncio.BufferedProtocol):
         self._end(ConnectionLost(f"the connection to {self.address} was closed"))
 
     async def wait_closed(self) -> None:
-        """After `close`: until the socket is given back."""
+        """After `close`: wait until the socket is closed."""
         if self._transport is not None:
             await asyncio.shield(self._lost)
 
     def version_of(self, api: Api, at_most: int | None = None) -> int:
-        """The highest version that the broker and we know, and that is not above `at_most`."""
+        """The highest version that both the broker and the client support, up to `at_most`."""
         low, high = self._ranges.get(api.key, (0, -1))
         version = min(high, api.max_version, api.max_version if at_most is None else at_most)
         if version < max(low, api.min_version):
-            speaks = f"v{low} to v{high}" if high >= 0 else "no version of it"
+            speaks = f"v{low} to v{high}" if high >= 0 else "no version"
             wants = f"v{api.min_version} to v{api.max_version}"
-            raise IncompatibleBroker(f"the broker at {self.address} speaks {speaks} of {api.name}, we {wants}")
+            raise IncompatibleBroker(
+                f"the broker at {self.address} supports {speaks} of {api.name}, this client {wants}"
+            )
         return version
 
     async def request(self, api: Api, message: Struct, *, timeout_s: float, at_most: int | None = None) -> Any:  # noqa: ANN401
-        """The response to a request. Waits for a slot first if too many wait for their reply already."""
+        """Send a request and wait for its response. Waits first while `max_in_flight` requests are in flight."""
         version = self.version_of(api, at_most)
         frame = await self._exchange(api, version, message, timeout_s)
         return self._decode(api, version, frame)
 
     async def send(self, api: Api, message: Struct, *, timeout_s: float, at_most: int | None = None) -> None:
-        """A request that no reply comes to: Produce with acks=0."""
+        """Send a request that has no response: Produce with acks=0."""
         version = self.version_of(api, at_most)
         try:
             async with asyncio.timeout(timeout_s):
@@ -128,12 +130,12 @@ class Connection(asyncio.BufferedProtocol):
             raise error from None
 
     def _expect(self, api: Api, version: int, message: Struct) -> asyncio.Future[memoryview]:
-        """Sends; the slot that was taken is free again when the reply comes, also if nobody wants it any more."""
+        """Send; the slot is released when the reply arrives, also if nobody waits for it any more."""
         try:
             correlation_id = self._next_id()
             chunks = encode_request(api, version, correlation_id, self._client_id, message)
             if self._error is not None:
-                raise self._error
+                raise fresh(self._error)
         except BaseException:
             self._slots.release()
             raise
@@ -144,7 +146,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _write(self, chunks: Chunks) -> None:
         if self._error is not None:
-            raise self._error
+            raise fresh(self._error)
         assert self._transport is not None
         self._transport.writelines(chunks)  # type: ignore[arg-type]  # requests hold no records outside memory
 
@@ -164,7 +166,8 @@ class Connection(asyncio.BufferedProtocol):
         return RequestTimedOut(f"no reply to {api.name} from {self.address} in {timeout_s * 1000:.0f} ms")
 
     async def _learn_versions(self, timeout_s: float) -> None:
-        """A broker that does not know our version of ApiVersions answers at v0, with the versions that it knows."""
+        """A broker that does not support our version of ApiVersions answers in v0, with the versions that it
+        supports."""
         request = ApiVersionsRequest(client_software_name="tidelog", client_software_version=__version__)
         version = _API_VERSIONS.max_version
         frame = await self._exchange(_API_VERSIONS, version, request, timeout_s)
@@ -204,7 +207,7 @@ class Connection(asyncio.BufferedProtocol):
         correlation_id = response_correlation_id(frame)
         waiting = self._waiting.pop(correlation_id, None)
         if waiting is None:
-            raise RemoteProtocolError(f"a response to request {correlation_id}, which was not asked")
+            raise RemoteProtocolError(f"a response to request {correlation_id}, which was never sent")
         self._slots.release()
         if not waiting.reply.done():
             waiting.reply.set_result(frame)
@@ -237,8 +240,8 @@ class Connection(asyncio.BufferedProtocol):
         for _, reply in waiting.values():
             self._slots.release()
             if not reply.done():
-                reply.set_exception(error)
-                reply.exception()  # who waits gets it; if nobody does, it is no news
+                reply.set_exception(fresh(error))
+                reply.exception()  # mark it as seen: asyncio would log an error that nobody waits for
         self._writable.set()
 
 

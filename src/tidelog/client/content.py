@@ -1,4 +1,4 @@
-"""What people hand in as values, keys, headers and times, as what a record holds."""
+"""Converts values, keys, headers and timestamps of callers to those of records."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ def as_bytes(content: Content) -> bytes | None:
         return _utf8(content)
     if isinstance(content, bytes | bytearray | memoryview):
         return bytes(content)
-    raise InvalidInput(f"a key or value is bytes, text or None, not {type(content).__name__}")
+    raise InvalidInput(f"a key or value must be bytes, str or None, not {type(content).__name__}")
 
 
 def as_headers(headers: AnyHeaders) -> Headers:
@@ -37,14 +37,14 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError as error:
-        raise InvalidInput(f"text that is not valid Unicode cannot be sent: {error.reason}") from None
+        raise InvalidInput(f"the text is not valid Unicode: {error.reason}") from None
 
 
 def as_timestamp(moment: Moment | None) -> TimestampMs:
-    """Milliseconds since 1970; now if None. A datetime without a zone is local time, as everywhere in Python."""
+    """Milliseconds since 1970; now if None. A datetime without a time zone is local time, as always in Python."""
     if moment is None:
         return time.time_ns() // 1_000_000
     timestamp = round(moment.timestamp() * 1000) if isinstance(moment, datetime) else moment
     if not 0 <= timestamp < 1 << 63:
-        raise InvalidTimestamp(f"a timestamp is milliseconds since 1970, not {timestamp}")
+        raise InvalidTimestamp(f"a timestamp must be milliseconds since 1970, not {timestamp}")
     return timestamp

@@ -1,4 +1,5 @@
-"""The broker that looks after one group or transactional id, found anew whenever it turns out to be another."""
+"""The coordinator of a group or a transactional id: the broker that is asked about it, looked up again if it
+moves."""
 
 from collections.abc import Hashable
 from typing import Any
@@ -21,7 +22,7 @@ _MOVED = (
 
 
 class Coordinator:
-    """Requests are tried once; after an error the next one looks for the coordinator again."""
+    """Requests are tried once; after an error the next request looks up the coordinator again."""
 
     def __init__(self, cluster: Cluster, name: str, lane: Hashable = SHARED, *, kind: int = GROUP) -> None:
         self._name = name
@@ -44,7 +45,7 @@ class Coordinator:
             raise
 
     def check(self, code: int, tried: str, message: str | None = None) -> None:
-        """Raises what a code in a response of the coordinator says."""
+        """Raise the error of a code in a response of the coordinator, if it is one."""
         if code in _MOVED:
             self._node = None
         check(code, tried, message)

@@ -1,13 +1,13 @@
-"""How much time is left, and how long to pause between two tries."""
+"""Deadlines, and pauses between tries."""
 
 import random
 import time
 
-_CHANCE = random.Random()  # noqa: S311  (nothing secret; not everybody's, whose state programs may rely on)
+_CHANCE = random.Random()  # noqa: S311  (nothing secret; not the global one, whose state programs may rely on)
 
 
 class Deadline:
-    """A moment that an operation and all its retries must be done by."""
+    """The time by which an operation and all its retries must be done, by the monotonic clock."""
 
     __slots__ = ("at",)
 
@@ -23,7 +23,7 @@ class Deadline:
 
 
 class Backoff:
-    """Pauses that double, each made a little longer or shorter so that many clients do not come back together."""
+    """Exponential backoff with jitter, so that many clients do not retry at the same moment."""
 
     __slots__ = ("_first_s", "_limit_s", "_tries")
 

@@ -1,17 +1,17 @@
-"""What a client can fail at, beside what it is told by the layers below.
+"""Errors of the client.
 
     TidelogError
     └── ClientError
-        ├── Unreachable         nobody answers at an address; nothing was sent
-        ├── ConnectionLost      the connection ended before the reply; what was asked may have been done
-        ├── RequestTimedOut     no reply in time; what was asked may have been done
-        ├── IncompatibleBroker  no version of an API that both sides know
-        ├── BrokerError         the broker said no: `kafka_code`, `retriable` and its name are those of Kafka's error
+        ├── Unreachable         no broker answers at an address; nothing was sent
+        ├── ConnectionLost      the connection was lost before the reply; the request may have been carried out
+        ├── RequestTimedOut     no reply in time; the request may have been carried out
+        ├── IncompatibleBroker  no version of an API that both sides support
+        ├── BrokerError         the broker refused: `kafka_code`, `retriable` and `name` are those of Kafka's error
         ├── TransactionFailed   a transaction that can only be aborted
         ├── DeliveryFailed      records of a producer that were not written, and nobody asked for their receipts
         └── ClientClosed        used after `close()`
 
-`retriable` errors are tried again, within the deadline of what was asked for; what comes out has failed for good.
+The client retries `retriable` errors until the deadline of the operation; an error that a caller sees is final.
 """
 
 from tidelog.errors import TidelogError
@@ -21,11 +21,11 @@ _NETWORK_EXCEPTION = 13
 _REQUEST_TIMED_OUT = 7
 _UNSUPPORTED_VERSION = 35
 
-# Brokers rarely send a message with these; the rest is said by the code's name.
+# Brokers rarely send a message with these. For other codes, the name must do.
 _SAID = {
     ErrorCode.OFFSET_OUT_OF_RANGE: "the offset is not in the log",
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: "no such topic or partition",
-    ErrorCode.NOT_LEADER_OR_FOLLOWER: "the broker does not lead the partition",
+    ErrorCode.NOT_LEADER_OR_FOLLOWER: "the broker is not the leader of the partition",
     ErrorCode.LEADER_NOT_AVAILABLE: "the partition has no leader",
     ErrorCode.MESSAGE_TOO_LARGE: "the batch is larger than the topic's max.message.bytes",
     ErrorCode.INVALID_TOPIC_EXCEPTION: "not a valid topic name: use up to 249 letters, digits, '.', '_' and '-'",
@@ -35,10 +35,10 @@ _SAID = {
     ErrorCode.UNKNOWN_MEMBER_ID: "the group has active members; stop them first",
     ErrorCode.UNKNOWN_TOPIC_ID: "no such topic",
     ErrorCode.PRODUCER_FENCED: "another producer has taken over this transactional id",
-    ErrorCode.INVALID_PRODUCER_EPOCH: "another producer has taken over, or the transaction took too long",
+    ErrorCode.INVALID_PRODUCER_EPOCH: "another producer has taken over, or the transaction timed out",
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "no such transactional id",
-    ErrorCode.INVALID_TXN_STATE: "the transaction is not in a state for that",
-    ErrorCode.INVALID_PRODUCER_ID_MAPPING: "the transactional id belongs to another producer, or is not known",
+    ErrorCode.INVALID_TXN_STATE: "the transaction is not in a state that allows this",
+    ErrorCode.INVALID_PRODUCER_ID_MAPPING: "the transactional id belongs to another producer, or is unknown",
     ErrorCode.INVALID_TRANSACTION_TIMEOUT: "the timeout is above the broker's transaction.max.timeout.ms",
 }
 
@@ -67,7 +67,7 @@ class IncompatibleBroker(ClientError):
 
 
 class DeliveryFailed(ClientError):
-    """`records` were not written; `first` is why the first of them was not."""
+    """`records` is the number of records that were not written, `first` the error of the first of them."""
 
     def __init__(self, records: int, first: BaseException) -> None:
         super().__init__(records, first)
@@ -79,7 +79,8 @@ class DeliveryFailed(ClientError):
 
 
 class TransactionFailed(ClientError):
-    """Something of it was not written, so it cannot be committed: abort it, and begin again."""
+    """A record or an offset of the transaction was not written, so it cannot be committed: abort it, and begin
+    again."""
 
 
 class ClientClosed(ClientError):
@@ -87,7 +88,8 @@ class ClientClosed(ClientError):
 
 
 class BrokerError(ClientError):
-    """One of Kafka's errors, with what was tried. Code and retriable differ from one to another, unlike elsewhere."""
+    """One of Kafka's errors, with what was tried. Unlike other errors, `kafka_code` and `retriable` differ by
+    instance."""
 
     def __init__(self, code: int, tried: str, message: str | None = None) -> None:
         super().__init__(code, tried, message)  # all arguments, so that the error survives pickling
@@ -106,7 +108,7 @@ class BrokerError(ClientError):
 
 
 def check(code: int, tried: str, message: str | None = None) -> None:
-    """Raises what an error code of a response says; `tried` is what was asked for, for people."""
+    """Raise the error of a code in a response, if it is one; `tried` describes the request, for the message."""
     if code:
         raise BrokerError(code, tried, message)
 

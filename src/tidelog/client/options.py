@@ -1,4 +1,4 @@
-"""How a client behaves: frozen values, validated once. Times are in milliseconds, sizes in bytes."""
+"""Options of clients: frozen values, validated once. Times are in milliseconds, sizes in bytes."""
 
 import re
 from dataclasses import dataclass
@@ -46,13 +46,13 @@ class ClientOptions:
     connect_timeout_ms: int = 5_000
     request_timeout_ms: int = 30_000
     unknown_topic_ms: int = 500
-    """How long a topic that is not there is looked for again: it may just have been created."""
+    """How long an unknown topic is looked up again: it may just have been created."""
     metadata_max_age_ms: int = 300_000
     retry_backoff_ms: int = 50
     """The first pause between tries; it doubles up to `retry_backoff_max_ms`."""
     retry_backoff_max_ms: int = 1_000
     max_in_flight: int = 16
-    """Requests on one connection that wait for their reply."""
+    """Maximum number of requests in flight on one connection."""
     max_frame_bytes: int = 256 << 20
 
     def __post_init__(self) -> None:
@@ -75,12 +75,12 @@ class ProducerOptions:
     acks: Acks = "all"
     compression: Codec = Codec.NONE
     idempotent: bool | None = None
-    """A retry never writes a batch twice. On by itself with acks=all, which it needs."""
+    """A retry never writes a batch twice. Needs acks="all", with which it is the default."""
     linger_ms: int = 5
-    """How long a batch waits for more records."""
+    """How long a batch may wait for more records."""
     batch_bytes: int = 256 << 10
     buffer_bytes: int = 32 << 20
-    """Records that are not delivered yet; `send` waits when there is no room for one more."""
+    """Memory for records that are not delivered yet; `send` waits when it is full."""
     request_bytes: int = 8 << 20
     delivery_timeout_ms: int = 120_000
 
@@ -110,25 +110,25 @@ class FetchOptions:
     read_committed: bool = False
     check_crcs: bool = True
     out_of_range: OutOfRange = "earliest"
-    """Where to go on if an offset is not in the log (any more), or `error`."""
+    """Where to continue if an offset is not in the log, or `error` to raise."""
 
     def __post_init__(self) -> None:
         _at_least(self, max_wait_ms=0, min_bytes=0, max_bytes=1, partition_max_bytes=1)
         if self.out_of_range not in ("earliest", "latest", "error"):
-            raise InvalidSettings([f"out of range: earliest, latest or error, not {self.out_of_range!r}"])
+            raise InvalidSettings([f"out.of.range must be earliest, latest or error, not {self.out_of_range!r}"])
 
 
 @dataclass(frozen=True, slots=True)
 class GroupOptions:
     session_timeout_ms: int = 45_000
-    """Without a heartbeat for so long, a member is taken for dead."""
+    """How long a member may send no heartbeat before the group removes it."""
     heartbeat_ms: int = 3_000
     max_poll_ms: int = 300_000
-    """A member that does not ask for records for so long is stuck: it gives its partitions up."""
+    """How long a member may not poll before it leaves the group: it is taken to be stuck."""
     auto_commit_ms: int = 5_000
-    """How often consumed offsets are committed; 0: only by `commit()`."""
+    """How often consumed offsets are committed; 0: only by calls of `commit()`."""
     instance_id: str | None = None
-    """A name that outlives the process: a member that comes back under it gets its partitions without a rebalance."""
+    """Name of a static member: when it restarts, it gets its partitions back without a rebalance."""
 
     def __post_init__(self) -> None:
         _at_least(self, session_timeout_ms=1, heartbeat_ms=1, max_poll_ms=1, auto_commit_ms=0)

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from tidelog.client.cluster import Cluster
 from tidelog.client.content import Content, as_bytes
 from tidelog.client.errors import BrokerError, check
-from tidelog.client.partitioner import partition_of_key
+from tidelog.client.producing.partitioner import partition_of_key
 from tidelog.errors import InvalidInput
 from tidelog.model import Offset, TimestampMs, TopicPartition
 from tidelog.wire.error_codes import ErrorCode
@@ -21,13 +21,14 @@ from tidelog.wire.generated.table_get import (
 )
 
 Freshness: TypeAlias = Literal["any", "end"] | Offset
-"""What an answer must know of the log: what the table has, all that is in the log now, or all before an offset."""
+"""What an answer must include: whatever the table has (`any`), all records that are in the partition now (`end`), or
+all records before an offset."""
 _ANY, _END = -1, -2
 
 
 class TableValue(NamedTuple):
-    """The last value of a key as of `applied_offset`: what stands before it in the partition is in the answer.
-    Without a record of that key `value`, `offset` and `timestamp` are None."""
+    """The last value of a key. The table includes all records of the partition before `applied_offset`. If there is
+    no value, `value`, `offset` and `timestamp` are None."""
 
     topic: str
     partition: int
@@ -43,7 +44,7 @@ class TableValue(NamedTuple):
 
 
 class TableInfo(NamedTuple):
-    """How far the table of a partition is; `rows` and `size_bytes` are estimates."""
+    """The progress of the table of a partition; `rows` and `size_bytes` are estimates."""
 
     partition: int
     applied_offset: Offset
@@ -70,10 +71,10 @@ class TableClient:
         at_least: Freshness = "any",
         timeout_ms: int | None = None,
     ) -> list[TableValue]:
-        """A value for each key, in their order."""
+        """A value for each key, in the order of the keys."""
         wanted = [_key(key) for key in keys]
         if isinstance(at_least, int) and at_least < 0:
-            raise InvalidInput(f"at_least is an offset, 'any' or 'end', not {at_least}")
+            raise InvalidInput(f"at_least must be an offset, 'any' or 'end', not {at_least}")
         freshness = at_least if isinstance(at_least, int) else _END if at_least == "end" else _ANY
         wait_ms = self._cluster.options.request_timeout_ms if timeout_ms is None else timeout_ms
 
@@ -131,7 +132,7 @@ class TableClient:
 def _key(key: Content) -> bytes:
     content = as_bytes(key)
     if content is None:
-        raise InvalidInput("a record without a key is in no table: give a key")
+        raise InvalidInput("a key must not be None: tables have no records without a key")
     return content
 
 
