@@ -11,14 +11,14 @@ from pyspark.sql import SparkSession
 from tests.spark.test_jobs_archive import archive_once, content
 from tests.spark.topics import load, stream, texts
 from tests.support.brokers import BrokerProcess, unique
-from tidelog.client import LATEST, Client, FetchOptions
-from tidelog.client.blocking import BlockingTransactionalProducer
+from tidelog.client import LATEST, BlockingTransactionalProducer, Client, FetchOptions
 from tidelog.errors import TidelogError
 from tidelog.model import Offset, TopicPartition
 from tidelog.records.batch import HEADER_SIZE, iterate
 from tidelog.records.record import decode
 from tidelog.spark.jobs.archive import ArchiveSettings
-from tidelog.spark.segments import read_files
+from tidelog.storage.local.direct import LocalDirectLog
+from tidelog.storage.local.inspect import with_topic_id
 
 pytestmark = pytest.mark.slow
 MakeTopic = Callable[..., str]
@@ -109,7 +109,7 @@ def test_a_stream_of_committed_records(
 def test_files_lead_to_the_end_of_what_is_committed(broker: BrokerProcess, client: Client, mixed: Mixed) -> None:
     """Also where a range begins or ends in the middle of a transaction; nothing is left to be asked of the broker."""
     place = TopicPartition(mixed.topic, 0)
-    directory = f"{broker.data_dir}/logs/{mixed.topic}/0"
+    directory = with_topic_id(f"{broker.data_dir}/logs/{mixed.topic}/0")
     end = client.offsets({place: LATEST}, read_committed=True)[place].offset
     assert len(list(Path(directory).glob("*.log"))) > 10
     fetch = FetchOptions(read_committed=True, max_wait_ms=0)
@@ -120,7 +120,7 @@ def test_files_lead_to_the_end_of_what_is_committed(broker: BrokerProcess, clien
         return next((bytes(chunk.records[:HEADER_SIZE]) for chunk in chunks), None)
 
     for start, stop in ((0, end), (1, end - 1), (end // 3, end // 2), (end // 2, end // 2 + 1)):
-        stretches = list(read_files(directory, start, stop, first_batch, committed=True))
+        stretches = list(LocalDirectLog(directory).read(start, stop, first_batch, committed=True))
         assert stretches[-1].end == stop
         records = [
             record
@@ -131,7 +131,7 @@ def test_files_lead_to_the_end_of_what_is_committed(broker: BrokerProcess, clien
         ]
         wanted = {offset: value for offset, value in by_offset.items() if start <= offset < stop}
         assert {record.offset: record.value for record in records if start <= record.offset < stop} == wanted
-    ends = [stretch.end for stretch in read_files(directory, 0, end + 2, first_batch, committed=True)]
+    ends = [stretch.end for stretch in LocalDirectLog(directory).read(0, end + 2, first_batch, committed=True)]
     assert not ends or ends[-1] <= end, "what is open is not taken for ended"
 
 

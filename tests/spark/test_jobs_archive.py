@@ -149,12 +149,12 @@ def test_two_runs_do_not_work_in_one_place(
     ("text", "problem"),
     [
         ("id", "ends where more is expected"),
-        ("id wrong", "type 'wrong', which does not exist"),
+        ("id wrong", "unknown type 'wrong'"),
         ("id int id2 int", "has 'id2' where ',' is expected"),
         ("a array<int", "ends where > is expected"),
         ("a int, a int", "has a twice"),
         ("a decimal(99)", "decimal(99,0)"),
-        ("a int;", "cannot be read at ';'"),
+        ("a int;", "cannot be parsed at ';'"),
         ("a " + "array<" * 40 + "int", "nested too deeply"),
     ],
 )

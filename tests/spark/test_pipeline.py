@@ -130,9 +130,9 @@ def test_a_pipeline_from_the_first_record_to_the_retried_one(
         letters = list(client.consume(shop.dead, follow=False))
         assert sorted(letter.value or b"" for letter in letters) == sorted(bad)
         said = {letter.value: dict(letter.headers) for letter in letters}
-        assert said[b"{broken"]["tidelog.error"] == b"the value is not JSON as the schema has it"
+        assert said[b"{broken"]["tidelog.error"] == b"the value is not JSON of this schema"
         assert said[b'{"amount": 5}']["tidelog.error"] == b"id is missing"
-        assert said[bad[2]]["tidelog.error"] == b"not so: amount is positive"
+        assert said[bad[2]]["tidelog.error"] == b"expectation failed: amount is positive"
         assert said[b"\xff\xfe"]["tidelog.error"] == b"the value is not UTF-8"
         origin = said[b"{broken"]
         assert origin["trace"] == b"abc"
@@ -204,7 +204,7 @@ def test_a_new_project_is_complete_and_never_overwrites(
         ("name: x\n", "libraries is missing"),
         ("name: [", "is not YAML"),
         ("- x\n", "has no settings"),
-        ("name: x\nlibraries: [1]\nstorge: y\n", "storge is not a setting"),
+        ("name: x\nlibraries: [1]\nstorge: y\n", "unknown setting storge"),
     ],
 )
 def test_a_wrong_spec_says_what_is_wrong(
@@ -241,9 +241,44 @@ def test_the_demo_shows_what_it_promises(tmp_path: Path) -> None:
         timeout=280,
     )
     assert ran.returncode == 0, ran.stderr
-    for words in ("enriched_orders, by category", "revenue-per-minute", "not so: quantity is positive", "Done in"):
+    for words in (
+        "enriched_orders, by category",
+        "revenue-per-minute",
+        "expectation failed: quantity is positive",
+        "Done in",
+    ):
         assert words in ran.stdout
     assert not list(tmp_path.glob("tidelog-demo-*"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("what", ["run", "demo"])
+def test_ctrl_c_ends_a_pipeline_without_a_stack_trace(shop: Shop, client: Client, tmp_path: Path, what: str) -> None:
+    with client.producer() as producer:
+        for number in range(2000):
+            producer.send(shop.orders, json.dumps({"id": f"{number}", "amount": 1.0}))
+    keep = tmp_path / "demo"
+    program, folder = {
+        "run": (command("run", str(shop.folder)), shop.folder),
+        "demo": ([sys.executable, "-m", "tidelog", "demo", "--events", "2000", "--keep", str(keep)], keep / "shop"),
+    }[what]
+    log, output = folder / ".tidelog" / "pipeline.log", tmp_path / "output.txt"
+    with output.open("w") as file:
+        # As in a terminal: Ctrl-C reaches all processes of the group.
+        running = subprocess.Popen(program, stdout=file, stderr=file, start_new_session=True)
+    try:
+        eventually(
+            lambda: running.poll() is not None or (log.exists() and " is RUNNING" in log.read_text()), within=SECONDS
+        )
+        os.killpg(running.pid, signal.SIGINT)
+        assert running.wait(SECONDS) == (130 if what == "run" else 0), output.read_text()
+    finally:
+        running.kill()
+        running.wait()
+    said = output.read_text()
+    for trace in ("Exception", "Traceback", "\tat "):
+        assert trace not in said, said
 
 
 def test_helpers_can_be_used_without_pyspark_being_imported(make_topic: Callable[..., str]) -> None:

@@ -100,10 +100,10 @@ def test_the_option_topic_wins_over_the_column(
 @pytest.mark.parametrize(
     ("query", "given", "said"),
     [
-        ("SELECT 'a' value", {}, "no topic is named: set the option topic, or have a column topic"),
+        ("SELECT 'a' value", {}, "no topic is named: set the option topic, or add a column topic"),
         ("SELECT 'a' key", {"topic": "t"}, "there is no column value"),
         ("SELECT 1 value", {"topic": "t"}, "the column value is int, it must be string or binary"),
-        ("SELECT 'a' value, 1 amount", {"topic": "t"}, "there is no place for the column amount; topics take key"),
+        ("SELECT 'a' value, 1 amount", {"topic": "t"}, "the column amount cannot be written; topics have key"),
         ("SELECT 'a' value, 1L partition", {"topic": "t"}, "the column partition is bigint, it must be int"),
         (
             "SELECT 'a' value, array('x') headers",
@@ -114,7 +114,7 @@ def test_the_option_topic_wins_over_the_column(
         (
             "SELECT 'a' value",
             {"topic": "t", "kafka.ack": "1"},
-            "there is no option kafka.ack; did you mean kafka.acks?",
+            "unknown option kafka.ack; did you mean kafka.acks?",
         ),
     ],
 )
@@ -136,9 +136,9 @@ def test_rows_that_the_broker_refuses_fail_the_task(
 ) -> None:
     topic = make_topic(partitions=2, max_message_bytes="2000")
     for query, said in {
-        "SELECT 'a' value, 7 partition": f"a row's partition is 7, but {topic} has 2, from 0 on",
+        "SELECT 'a' value, 7 partition": f"the partition of a row is 7, but {topic} has partitions 0 to 1",
         "SELECT repeat('a', 3000) value": f"producing 1 record to {topic}-",
-        "SELECT 'a' value, CAST(NULL AS STRING) topic": "a row's topic is null",
+        "SELECT 'a' value, CAST(NULL AS STRING) topic": "the topic of a row is null",
     }.items():
         with pytest.raises(PySparkException, match=re.escape(said)):
             save(spark.sql(query), broker, **({} if "topic" in query else {"topic": topic}))

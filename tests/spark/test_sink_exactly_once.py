@@ -13,7 +13,7 @@ from pyspark.sql.streaming.readwriter import DataStreamWriter
 from tests.spark.topics import fill, numbered, options, save, stream
 from tests.support.brokers import BrokerProcess, eventually, unique
 from tidelog.client import BrokerError, Client, FetchOptions
-from tidelog.client.transactions import OpenTransaction
+from tidelog.client.producing.transactions import OpenTransaction
 from tidelog.spark import sink
 from tidelog.spark.exactly_once import NumberedBatch
 from tidelog.spark.options import write_settings
@@ -216,7 +216,7 @@ def test_a_batch_of_which_a_transaction_has_ended_is_not_committed_at_all(
     [
         ({"kafka.acks": "1"}, "delivery=exactly-once needs kafka.acks=all and kafka.enable.idempotence=true"),
         ({"txnAppId": "name"}, "give txnAppId, a name, and txnVersion, a number, together or not at all"),
-        ({"txnAppId": "name", "txnVersion": "x"}, "txnVersion must be a whole number from 0 on, not 'x'"),
+        ({"txnAppId": "name", "txnVersion": "x"}, "txnVersion must be a whole number of at least 0, not 'x'"),
         ({"delivery": "at-least-once", "kafka.transaction.timeout.ms": "1000"}, "need delivery=exactly-once"),
         ({"kafka.transactional.id": "mine"}, "each task has its own; set delivery=exactly-once"),
         ({"delivery": "once"}, "delivery must be at-least-once or exactly-once, not 'once'"),

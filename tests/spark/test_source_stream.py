@@ -122,10 +122,10 @@ def test_what_is_lost_stops_a_stream_only_if_it_may(
         start = reader.initialOffset()
         client.delete_topic(gone)
         if strict:
-            with pytest.raises(DataLoss, match=f"{gone}-0 was read so far and is gone"):
+            with pytest.raises(DataLoss, match=f"{gone}-0 was deleted while the query reads it"):
                 reader.latestOffset(start, ReadAllAvailable())
         else:
-            with pytest.warns(UserWarning, match="was read so far and is gone"):
+            with pytest.warns(UserWarning, match="was deleted while the query reads it"):
                 end = reader.latestOffset(start, ReadAllAvailable())
             assert end == {kept: {"0": 5}}
         client.delete_topic(kept)
@@ -211,7 +211,7 @@ def test_a_running_query_sees_new_records_and_partitions_and_ends_when_the_topic
         fill(client, topic, ["b"], partition=1)
         eventually(lambda: seen.values, until=lambda values: values == ["a", "b"], within=40)
         client.delete_topic(topic)
-        with pytest.raises(StreamingQueryException, match="was read so far and is gone"):
+        with pytest.raises(StreamingQueryException, match="was deleted while the query reads it"):
             query.awaitTermination(40)
     finally:
         query.stop()

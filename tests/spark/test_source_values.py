@@ -24,7 +24,7 @@ from pyspark.sql.types import (
 from tests.spark.topics import fill, numbered
 from tests.support.brokers import BrokerProcess
 from tidelog.client import Client
-from tidelog.client.ranges import RawChunk
+from tidelog.client.consuming.ranges import RawChunk
 from tidelog.errors import InvalidInput
 from tidelog.model import LeaderEpoch, ProducerEpoch, ProducerId
 from tidelog.records.batch import iterate, place, read_header
@@ -34,8 +34,10 @@ from tidelog.spark.avro import avro_ddl
 from tidelog.spark.offsets import OffsetRange
 from tidelog.spark.options import read_settings
 from tidelog.spark.reading import read_range
-from tidelog.spark.segments import FirstBatch, Stretch, read_files
 from tidelog.spark.values import JsonDecoder, TextDecoder
+from tidelog.storage.direct import FirstBatch, Stretch
+from tidelog.storage.local.direct import LocalDirectLog
+from tidelog.storage.local.inspect import with_topic_id
 from tidelog.wire.generated.fetch import AbortedTransaction
 
 MakeTopic = Callable[..., str]
@@ -87,7 +89,7 @@ def test_what_is_not_json_is_kept_and_does_not_disturb_its_neighbours(value: byt
     rows, bad = decoded(ORDER, [good, None, value, good, good])
     assert rows == [{"id": 7, "name": "x"}, None, None, {"id": 7, "name": "x"}, {"id": 7, "name": "x"}]
     assert bad == [None, None, value, None, None]
-    with pytest.raises(InvalidInput, match="a value is not JSON as the schema has it"):
+    with pytest.raises(InvalidInput, match="a value is not JSON of this schema"):
         JsonDecoder(ORDER, strict=True)(pa.array([good, value], pa.binary()))
 
 
@@ -183,8 +185,10 @@ def task(broker: BrokerProcess, client: Client, topic: str, **given: str) -> tup
     """What a task gives for the whole of partition 0, with files where there are any."""
     settings = read_settings({"bootstrap.servers": broker.bootstrap, "subscribe": topic, **given}, streaming=False)
     (row,) = client.partitions(topic)
-    directory = str(broker.data_dir / "logs" / topic / "0")
-    part = OffsetRange(topic, 0, row.start_offset, row.end_offset, client.topic(topic).topic_id, directory)
+    directory = with_topic_id(f"{broker.data_dir}/logs/{topic}/0")
+    part = OffsetRange(
+        topic, 0, row.start_offset, row.end_offset, client.topic(topic).topic_id, LocalDirectLog(directory)
+    )
     batches = read_range(settings, StructType().add("value", StringType()).add("offset", LongType()), part)
     return [value for batch in batches for value in batch.column("value").to_pylist()], part
 
@@ -203,13 +207,18 @@ def test_damaged_missing_and_foreign_files_are_left_for_the_broker(
     copy = str(broker.directory / f"copy-of-{topic}")
     from_files: list[int] = []
 
-    def spied(_: str, start: int, end: int, first_batch: FirstBatch, *, committed: bool) -> Iterator[Stretch]:
-        for stretch in read_files(copy, start, end, first_batch, committed=committed):
+    read = LocalDirectLog.read
+
+    def spied(
+        _: LocalDirectLog, start: int, end: int, first_batch: FirstBatch, *, committed: bool
+    ) -> Iterator[Stretch]:
+        for stretch in read(LocalDirectLog(copy), start, end, first_batch, committed=committed):
             from_files.append(stretch.end)
             yield stretch
 
-    monkeypatch.setattr(reading, "read_files", spied)
-    shutil.copytree(part.directory or "", copy)
+    monkeypatch.setattr(LocalDirectLog, "read", spied)
+    assert isinstance(part.direct, LocalDirectLog)
+    shutil.copytree(part.direct.directory, copy)
     assert task(broker, client, topic)[0] == expected
     assert from_files[-1] == 600, "all of it is in the files, also what is in the segment that is being written"
 
@@ -223,7 +232,7 @@ def test_damaged_missing_and_foreign_files_are_left_for_the_broker(
     assert from_files
 
     from_files.clear()
-    copy = str(broker.data_dir / "logs" / other / "0")
+    copy = with_topic_id(f"{broker.data_dir}/logs/{other}/0")
     assert task(broker, client, topic)[0] == expected
     assert from_files == [], "files of another topic under the same path are not taken"
 

@@ -51,5 +51,5 @@ def test_a_question_that_cannot_be_answered(broker: BrokerProcess) -> None:
     told = sql(broker, "SELECT * FROM nowhere_at_all")
     assert told.returncode == 1
     assert "nowhere_at_all" in told.stderr
-    assert "the query names no topic there is; list them with: tidelog topic list" in told.stderr
+    assert "the query names no existing topic; list them with: tidelog topic list" in told.stderr
     assert len(told.stderr.splitlines()) == 1, "no trace of Java"

@@ -1,7 +1,7 @@
-"""Avro values, by fastavro (extra `avro`), one at a time: a schema in, DDL for Spark and a column for Arrow out.
+"""Avro values, decoded one at a time by fastavro (extra `avro`); the Spark type of an Avro schema.
 
-Values are bare Avro records, or records behind the five bytes (0, schema id) that schema registries put before them,
-which are skipped: the schema is always the one that the option names.
+Values are bare Avro records, or records after the five bytes (0, schema id) of a schema registry. These bytes are
+skipped: the schema is always the one in the option.
 """
 
 import io
@@ -81,18 +81,20 @@ def avro_decoder(schema: str, target: "pa.DataType", *, strict: bool) -> "Decode
         raise MissingExtra('valueFormat=avro needs an extra: pip install "tidelog[avro]"') from None
     parsed = fastavro.parse_schema(json.loads(schema))
 
-    def one(value: bytes) -> Any:  # noqa: ANN401  (what the schema says)
+    def one(value: bytes) -> Any:  # noqa: ANN401  (of the schema's type)
         skipped = _REGISTRY_HEADER if value[:1] == b"\0" and len(value) > _REGISTRY_HEADER else 0
         for start in dict.fromkeys((skipped, 0)):
             stream = io.BytesIO(value)
             stream.seek(start)
             try:
                 decoded = fastavro.schemaless_reader(stream, parsed, None)
-            except Exception:  # noqa: S112  (whatever bytes that are not Avro lead to)
+            except Exception:  # noqa: S112  (bytes that are not Avro may raise anything)
                 continue
             if stream.tell() == len(value):
                 return decoded
-        raise InvalidInput(f"a value is not Avro as the schema has it: {value[:200]!r}; mode=PERMISSIVE goes on")
+        raise InvalidInput(
+            f"a value is not Avro of this schema: {value[:200]!r}; with mode=PERMISSIVE it becomes null"
+        )
 
     def decode(values: "pa.Array") -> "tuple[pa.Array, pa.Array]":
         good, bad = [], []

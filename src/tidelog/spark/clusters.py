@@ -1,11 +1,11 @@
-"""Clusters that Spark runs on: whether they answer, whether they have room, and what to do when they fail.
+"""Clusters that Spark runs on: whether they answer, whether they have free executors, and advice when they fail.
 
-Spark waits long, and in silence, for a cluster that is not there or has no room; and what it says when machines of a
-cluster lack something helps few. Who starts a session asks here first, and who shows an error asks here for words.
+Spark waits for minutes, without a message, for a cluster that does not exist or has no free executors; and its errors
+about machines that lack something are hard to understand. So a session checks the cluster first, and errors of Spark
+are replaced by advice where it is known.
 """
 
 import contextlib
-import ipaddress
 import re
 import socket
 import sys
@@ -14,14 +14,15 @@ import time
 from typing import Any
 
 from tidelog.errors import TidelogError
+from tidelog.settings import is_loopback
 
 _ANSWER_SECONDS = 5.0
 _ROOM_SECONDS = 15
-_CONNECT_PORT = 15002  # of Spark Connect, where an address names none
+_CONNECT_PORT = 15002  # Spark Connect's default
 _MASTER_PORT = 7077
 
 _INSTALL = 'run pip install "tidelog[spark]" in the Python of every machine of the cluster (and of a Connect server)'
-# What Spark's words mean, and what to do. The first that is found counts; a group is quoted.
+# Patterns of Spark's errors, each with advice that quotes the first group. The first match counts.
 _ADVICE = (
     (
         r"No module named '?(tidelog|pyspark_tidelog|numba|pyarrow|fastcrc|cramjam)",
@@ -29,41 +30,41 @@ _ADVICE = (
     ),
     (
         r"DATA_SOURCE_NOT_FOUND\] Failed to find the data source: (tidelog)",
-        f"Spark there does not know the format {{}}; {_INSTALL}, and start the server with PYSPARK_PYTHON set to it",
+        f"that Spark does not know the format {{}}; {_INSTALL}, and start the server with PYSPARK_PYTHON set to it",
     ),
     (
         r'Cannot run program "([^"]*python[^"]*)"',
-        "the cluster's machines have no {}; name the Python there that has Tidelog: --conf spark.pyspark.python=PATH",
+        "the cluster's machines have no {}; name the Python that has Tidelog there: --conf spark.pyspark.python=PATH",
     ),
     (
         r"PYTHON_VERSION_MISMATCH\] (Python in worker has different version[^.]*\.\d+ than that in driver: [\d.]+\d)",
-        "{}; use the same version on both, and name the workers' with --conf spark.pyspark.python=PATH",
+        "{}; use the same version on both, and name the workers' Python with --conf spark.pyspark.python=PATH",
     ),
     (
         r"client\.errors\.Unreachable: ([^\n]+)",
-        "{} (machines of a cluster must reach what the broker advertises: serve --listen LISTEN=ADVERTISED)",
+        "{} (the cluster's machines must reach what the broker advertises: serve --listen LISTEN=ADVERTISED)",
     ),
 )
 
 
 class ClusterUnreachable(TidelogError):
-    """Nobody answers where the cluster should be."""
+    """The cluster does not answer at its address."""
 
 
 def is_local(master: str) -> bool:
-    """Spark in this process's own JVM."""
+    """True if Spark runs in this process's own JVM."""
     return master.startswith("local")
 
 
 def is_on_this_machine(master: str) -> bool:
-    """All of it, by its address: nobody else reaches the loopback."""
+    """True if the whole cluster is on this machine: it is local, or its masters have loopback addresses."""
     return is_local(master) or (
-        master.startswith("spark://") and all(_is_loopback(host) for host, _ in _masters(master))
+        master.startswith("spark://") and all(is_loopback(host) for host, _ in _masters(master))
     )
 
 
 def _masters(master: str) -> list[tuple[str, int]]:
-    """Of `spark://a:7077,b:7077`."""
+    """The hosts and ports of `spark://a:7077,b:7077`."""
     places = []
     for place in master.removeprefix("spark://").split(","):
         host, _, port = place.rpartition(":") if re.search(r":\d+$", place) else (place, "", "")
@@ -71,15 +72,9 @@ def _masters(master: str) -> list[tuple[str, int]]:
     return places
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
-
-
 def reach_master(master: str) -> None:
-    """One of a standalone cluster's masters answers, else ClusterUnreachable. Others are Spark's to find."""
+    """Raises ClusterUnreachable if no master of a standalone cluster answers. Other kinds of clusters are not
+    checked."""
     if not master.startswith("spark://"):
         return
     problems = []
@@ -90,13 +85,14 @@ def reach_master(master: str) -> None:
         except OSError as error:
             problems.append(f"{place[0]}:{place[1]}: {error.strerror or error}")
     raise ClusterUnreachable(
-        f"no Spark master answers at {master} ({'; '.join(problems)}); is it running, and is this the address that "
-        "its page shows?"
+        f"no Spark master answers at {master} ({'; '.join(problems)}); is it running, and is this the address on "
+        "its web page?"
     )
 
 
 def reach_connect_server(url: str) -> None:
-    """The way a session goes, with its token and TLS. Spark would try for minutes."""
+    """Raises ClusterUnreachable if the server does not answer. Connects as a session does, with token and TLS; Spark
+    itself would retry for minutes."""
     import grpc  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
     from pyspark.sql.connect.client.core import DefaultChannelBuilder
@@ -105,21 +101,21 @@ def reach_connect_server(url: str) -> None:
         channel = DefaultChannelBuilder(url).toChannel()
     except PySparkException as error:
         raise TidelogError(
-            f"{url} is no address of a Spark Connect server, such as sc://host:15002: {error}"
+            f"{url} is not an address of a Spark Connect server, such as sc://host:15002: {error}"
         ) from None
     try:
         grpc.channel_ready_future(channel).result(_ANSWER_SECONDS)
     except grpc.FutureTimeoutError:
         raise ClusterUnreachable(
             f"no Spark Connect server answers at {url}; is it running (sbin/start-connect-server.sh), and on this "
-            f"port ({_CONNECT_PORT} unless it was told another)?"
+            f"port (default: {_CONNECT_PORT})?"
         ) from None
     finally:
         channel.close()
 
 
 def watch_for_room(context: Any) -> None:  # noqa: ANN401  (a SparkContext)
-    """Say so if work waits and the cluster gives no executor for it. Waiting may be right, but not in silence."""
+    """Print a message if jobs wait because the cluster has given no executor. The jobs go on waiting."""
     threading.Thread(
         target=_say_if_there_is_no_room, args=(context,), daemon=True, name="room on the cluster"
     ).start()
@@ -134,15 +130,15 @@ def _say_if_there_is_no_room(context: Any) -> None:  # noqa: ANN401
                 return
             waited += 1 if context.statusTracker().getActiveJobsIds() else 0
         sys.stderr.write(
-            f"tidelog: waiting: {context.master} has given no executor in {_ROOM_SECONDS} s. If that goes on, no "
-            "worker has the cores and memory that are asked for (--conf spark.executor.memory=1g), or other "
-            "applications hold them: one without spark.cores.max takes all\n"
+            f"tidelog: waiting: {context.master} has given no executor in {_ROOM_SECONDS} s. If this continues, no "
+            "worker has the requested cores and memory (ask for less: --conf spark.executor.memory=1g), or other "
+            "applications use them: one without spark.cores.max takes all\n"
         )
         sys.stderr.flush()
 
 
 def advice(said: str) -> str | None:
-    """What to do about an error of Spark's that comes from what the cluster's machines have; None: nothing known."""
+    """What to do about an error of Spark that is caused by the setup of the cluster's machines; None if unknown."""
     for pattern, words in _ADVICE:
         found = re.search(pattern, said)
         if found is not None:
@@ -151,7 +147,7 @@ def advice(said: str) -> str | None:
 
 
 def in_short(error: BaseException) -> str:
-    """An error of a Spark job in a line: advice, or what our code in a worker said, or Spark's own first words."""
+    """An error of a Spark job in one line: advice, or the error of our code in a worker, or Spark's first line."""
     said = str(error)
     ours = re.findall(r"^\S*tidelog\.\S+: (.+)$", said, re.MULTILINE)
     known = advice(said)

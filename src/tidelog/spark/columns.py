@@ -1,4 +1,4 @@
-"""The columns of `format("tidelog")`: those of Spark's Kafka source, and what a user's own schema may say of them."""
+"""The columns of `format("tidelog")`: those of Spark's Kafka source, and checks of a user's own schema."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ from tidelog.errors import InvalidInput
 from tidelog.spark.options import ReadSettings
 
 CORRUPT = "_corrupt"
-"""The bytes of a value that could not be decoded; else null."""
+"""The bytes of a value that could not be decoded; null if it was decoded."""
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 _NULLABILITY = ("nullable", "containsNull", "metadata")
 _FROM_JSON = (
@@ -51,7 +51,7 @@ _TYPES: dict[str, tuple[DataType, ...]] = {
 
 
 def default_schema(settings: ReadSettings) -> str:
-    """As DDL, which Spark reads itself: the type of decoded values is the user's text."""
+    """As DDL, which Spark parses: the type of decoded values is the user's own text."""
     key = "string" if settings.key_format == "string" else "binary"
     value = "string" if settings.value_format == "string" else "binary"
     decoded = settings.value_format in ("json", "avro")
@@ -79,7 +79,7 @@ def value_ddl(settings: ReadSettings) -> str:
 
 
 def check_schema(schema: StructType, settings: ReadSettings) -> None:
-    """A user's schema is a choice of columns in any order; `value` may have another type if it is decoded."""
+    """A user's schema may have any of the columns, in any order; a decoded `value` may have another type."""
     if not schema.fields:
         raise InvalidInput(f"the schema has no columns; choose from {', '.join(_TYPES)}")
     if len(set(schema.names)) < len(schema.names):
@@ -102,15 +102,15 @@ def _check_json(kind: DataType, *, nested: bool = False) -> None:
     elif isinstance(kind, ArrayType):
         _check_json(kind.elementType, nested=True)
     elif not nested:
-        raise InvalidInput(f"valueFormat=json gives a struct or an array, not {kind.simpleString()}")
+        raise InvalidInput(f"valueFormat=json decodes to a struct or an array, not {kind.simpleString()}")
     elif not isinstance(kind, _FROM_JSON):
         raise InvalidInput(
-            f"valueFormat=json cannot give {kind.simpleString()}; take the field as string, and convert it in Spark"
+            f"valueFormat=json cannot decode {kind.simpleString()}; read the field as string and convert it in Spark"
         )
 
 
 def _same(given: DataType, wanted: DataType) -> bool:
-    """Without regard to what may be null."""
+    """Whether the types are equal, apart from nullability."""
 
     def plain(kind: Any) -> Any:  # noqa: ANN401  (JSON)
         if isinstance(kind, dict):

@@ -1,14 +1,14 @@
-"""The process that Spark forks its Python workers from, with what they need loaded already.
+"""The process from which Spark forks its Python workers, with the modules that they need already loaded.
 
-A worker that reads or writes topics needs pyarrow and the compiled kernels, which take a second or two to load.
-Loaded here, before the first fork, all workers have them. Nothing here starts a thread: threads do not survive a
-fork.
+A worker that reads or writes topics needs pyarrow and the compiled kernels, which take a second or two to load. They
+are loaded here, before the first fork, so that all workers have them. Nothing here starts a thread: threads do not
+survive a fork.
 
-Spark collects garbage after every task. All that was loaded here would be looked through each time, which takes about
-as long as reading a hundred thousand rows. So it is set aside for good before the first fork; and then, its pages not
-being written to, workers also share them.
+Spark runs the garbage collector after every task. It would scan everything loaded here each time, which takes about
+as long as reading a hundred thousand rows. `gc.freeze` excludes these objects before the first fork; as their pages
+are then not written to, workers also share them.
 
-Spark runs it as `python -m tidelog.spark.daemon MODULE`, by its conf `spark.python.daemon.module`.
+Spark runs this as `python -m tidelog.spark.daemon MODULE`, set by its conf `spark.python.daemon.module`.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import sys
 
 
 def preload(worker_module: str) -> None:
-    """What workers of this kind are going to need. Workers load for themselves whatever fails here."""
+    """Load what workers of this kind need. If that fails, workers load it themselves."""
     with contextlib.suppress(Exception):
         import tidelog.spark.source
 

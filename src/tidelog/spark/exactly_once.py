@@ -1,20 +1,20 @@
 """Delivery exactly once: tasks write in transactions, and one decision commits all of a batch, once.
 
-    task    1. take over the transactional id `{scope}-{partition}`: an attempt before this one is fenced, what it
-               left open is aborted, what is being committed is waited for
-            2. ask which number of the scope was decided last; if that is this batch or a later one, write nothing
-            3. write all rows in the transaction, and report it, open, to the driver
-    driver  4. have all transactions that were reported committed and the number kept, in one write of the broker
+    task    1. take over the transactional id `{scope}-{partition}`: this fences an earlier attempt, aborts the
+               transaction that it left open, and waits for one that is being committed
+            2. get the last number of the scope that was decided; if it is this batch or a later one, write nothing
+            3. write all rows in the transaction, leave it open, and report it to the driver
+    driver  4. commit all reported transactions and store the number, in one write of the broker
                (DecideTransactions); if the number was decided before, abort them
-            5. abort what else is open under the scope: what attempts left behind that nobody did again
+            5. abort all other open transactions of the scope: those of attempts that were not repeated
 
-A batch is known by a scope and a number. A query's scope is its id, which its checkpoint keeps, and the number is the
-micro-batch's, so that whoever does a batch again, after whatever crash, finds what was decided about it. Until step 4
-nothing of a batch is visible to readers of committed records, after it all of it is, and there is nothing in between.
-What was not decided is written again, by tasks that fence those before them.
+A batch is identified by a scope and a number. A query's scope is its id, which its checkpoint stores, and the number
+is that of the micro-batch, so that a retry after any crash finds out whether the batch was decided. Before step 4
+nothing of a batch is visible to readers of committed records; after it, all of it is visible. A batch that was not
+decided is written again, by tasks that fence the earlier ones.
 
-A transaction is aborted by those who know its producer's epoch, which can only hit that one. Only step 5 goes by the
-name: by then all of the batch is decided, and what is open belongs to nobody.
+Transactions are aborted with their producer's epoch, which can only affect that one. Only step 5 goes by the
+transactional id: by then the whole batch is decided, and no task needs what is still open.
 """
 
 import contextlib
@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from tidelog.client import Client
-    from tidelog.client.transactions import OpenTransaction
+    from tidelog.client.producing.transactions import OpenTransaction
 
-QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"  # Spark's names, of a task's properties
+QUERY_ID, BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"  # Spark's names of a task's properties
 _PREFIX = "tidelog-spark"
 
 
 def reached(step: str) -> None:
-    """A place where a crash must not matter. Tests put something here that ends the process."""
+    """A point at which a crash must do no harm. Tests replace this function to kill the process here."""
 
 
 class NumberedBatch(NamedTuple):
-    """What is decided about at once."""
+    """A batch that is committed with one decision."""
 
     scope: str
     number: int
@@ -50,12 +50,12 @@ class NumberedBatch(NamedTuple):
 
     @property
     def pattern(self) -> str:
-        """Of all transactional ids of the scope."""
+        """A pattern that matches all transactional ids of the scope."""
         return rf"{re.escape(self.scope)}-\d+"
 
 
 def of_job(job: tuple[str, int] | None) -> NumberedBatch:
-    """A batch write; without a name of its own it is like no other."""
+    """The batch of a batch write; without a name (txnAppId) it gets a unique one."""
     if job is None:
         return NumberedBatch(f"{_PREFIX}-job-{uuid.uuid4()}", 0)
     name, number = job
@@ -69,7 +69,7 @@ def of_this_task() -> NumberedBatch:
     context = TaskContext.get()
     query, number = (context and context.getLocalProperty(name) for name in (QUERY_ID, BATCH_ID))
     if not query or not number:
-        raise TidelogError("delivery=exactly-once: Spark does not say which query and batch the task belongs to")
+        raise TidelogError("delivery=exactly-once: Spark did not pass the query id and batch id to the task")
     return NumberedBatch(f"{_PREFIX}-{query}", int(number))
 
 
@@ -86,16 +86,16 @@ def is_decided(client: "Client", batch: NumberedBatch) -> bool:
 
 
 def decide(client: "Client", batch: NumberedBatch, transactions: "Sequence[OpenTransaction]") -> None:
-    """Commit the batch, unless that was done before. Raises if one of the transactions is not open any more: it took
-    longer than its timeout, or another run of the same query has fenced it. Then nothing is committed."""
+    """Commit the batch, unless it was committed before. Raises, and commits nothing, if one of the transactions is no
+    longer open: it exceeded its timeout, or another run of the same query has fenced it."""
     reached("deciding")
     try:
         is_new = client.decide_transactions(batch.scope, batch.number, transactions)
     except BrokerError as error:
         error.add_note(
-            f"Batch {batch.number} was not committed: a transaction of it took longer than its timeout (option "
-            "kafka.transaction.timeout.ms), or another run of the query has taken over. Started again from its "
-            "checkpoint, the query writes the batch anew"
+            f"Batch {batch.number} was not committed: one of its transactions exceeded its timeout (option "
+            "kafka.transaction.timeout.ms), or another run of the query has taken over. Restart the query from its "
+            "checkpoint: it writes the batch again"
         )
         raise
     reached("decided")
@@ -104,19 +104,19 @@ def decide(client: "Client", batch: NumberedBatch, transactions: "Sequence[OpenT
 
 
 def abort(client: "Client", transactions: "Iterable[OpenTransaction]") -> None:
-    """Those that are still open and have not been taken over."""
+    """Abort those of the transactions that are still open and have not been taken over."""
     for transaction in transactions:
-        with contextlib.suppress(TidelogError):  # it has ended, or will after its timeout
+        with contextlib.suppress(TidelogError):  # it has ended, or will end after its timeout
             client.end_transaction(transaction, commit=False)
 
 
 def fence(client: "Client", batch: NumberedBatch, partitions: "Iterable[int]") -> None:
-    """Stop tasks of a batch that has failed: Spark has killed them, but they may not have noticed yet."""
+    """Stop the tasks of a failed batch: Spark has killed them, but they may still be running."""
     for partition in partitions:
         client.fence_producer(batch.transactional_id(partition))
 
 
 def abort_leftovers(client: "Client", batch: NumberedBatch) -> None:
-    """What is open under the scope. Without this, it would hold readers back until its timeout."""
+    """Abort all open transactions of the scope. Otherwise they would hold back readers until they time out."""
     for listed in client.transactions(states=["Ongoing"], pattern=batch.pattern):
         client.fence_producer(listed.transactional_id)

@@ -1,4 +1,4 @@
-"""What filters say about which offsets need not be read at all."""
+"""Filters of a query that limit the offsets to read."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from tidelog.spark.offsets import Offsets
 
 @dataclass
 class Bounds:
-    """All of it together; None: no bound. A filter that is not understood changes nothing."""
+    """The limits of all filters together; None: no limit. Filters that are not understood are ignored."""
 
     topics: set[str] | None = None
     partitions: set[int] | None = None
@@ -65,11 +65,11 @@ class Bounds:
             first = value + exclusive
             self.first = first if self.first is None else max(self.first, first)
         elif name == "timestamp" and isinstance(value, datetime) and value.tzinfo is not None:
-            milliseconds = int(value.timestamp() * 1000)  # rounded down: rather a record too many
+            milliseconds = int(value.timestamp() * 1000)  # rounded down: better to read a record too many
             self.not_before_ms = max(milliseconds, self.not_before_ms or 0)
 
     def _below(self, name: str, value: Any, inclusive: bool) -> None:  # noqa: ANN401
-        """Not for timestamps: a later record may well have an earlier one."""
+        """Offsets only: a later record may have an earlier timestamp."""
         if name == "offset":
             end = value + inclusive
             self.end = end if self.end is None else min(self.end, end)
@@ -89,7 +89,7 @@ def narrowed(client: Client, bounds: Bounds, start: Offsets, end: Offsets) -> tu
     }
     asked = [partition for partition in partitions if low[partition] < high[partition]]
     if bounds.not_before_ms is not None and bounds.not_before_ms >= 0 and asked:
-        # All records before the first one that is late enough are too early, in whatever order they stand.
+        # All records before the first one that is late enough are too early, whatever their order.
         for partition, found in client.offsets(dict.fromkeys(asked, bounds.not_before_ms)).items():
             low[partition] = max(low[partition], found.offset if found.offset >= 0 else high[partition])
     return low, high

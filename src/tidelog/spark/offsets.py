@@ -1,10 +1,9 @@
-"""Which partitions a query reads, from where to where, and how that is shared out over tasks.
+"""Which partitions a query reads, from which offset to which, and how they are divided among tasks.
 
-This runs in Spark's planning processes. Offsets are kept in Spark's checkpoints as its Kafka source keeps them:
-`{"orders": {"0": 23, "1": 45}}`, the offset that is read next of each partition.
+This runs in Spark's planning processes. Offsets have the same form in Spark's checkpoints as those of its Kafka
+source: `{"orders": {"0": 23, "1": 45}}`, the next offset to read of each partition.
 """
 
-import ipaddress
 import math
 import os
 import re
@@ -14,11 +13,12 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from tidelog.client import Client
+from tidelog.client.consuming.offsets import EARLIEST as EARLIEST_TIME
+from tidelog.client.consuming.offsets import LATEST as LATEST_TIME
 from tidelog.client.errors import is_unknown_topic
-from tidelog.client.offsets import EARLIEST as EARLIEST_TIME
-from tidelog.client.offsets import LATEST as LATEST_TIME
 from tidelog.errors import InvalidInput, TidelogError
-from tidelog.model import Offset, TimestampMs, TopicPartition
+from tidelog.model import Offset, TimestampMs, TopicIdentity, TopicPartition
+from tidelog.settings import is_loopback
 from tidelog.spark.options import (
     EARLIEST,
     EARLIEST_OFFSET,
@@ -29,20 +29,22 @@ from tidelog.spark.options import (
     ReadSettings,
     Subscription,
 )
+from tidelog.storage.direct import DirectLog
+from tidelog.storage.engines import direct_log
 
 Offsets: TypeAlias = dict[TopicPartition, Offset]
 
-_ROWS_WORTH_A_TASK = 250_000  # below it, what a task costs by itself is more than what another core saves
+_ROWS_WORTH_A_TASK = 250_000  # for fewer rows, a task costs more than another core saves
 
 
 class DataLoss(TidelogError):
-    """Records that the query was to read are gone."""
+    """Records that the query should read no longer exist."""
 
 
 def data_loss(what: str) -> DataLoss:
     return DataLoss(
-        f"{what}. Some data may have been lost: it aged out before it was read, or the topic was deleted. To go on "
-        "with what is left, set the option failOnDataLoss to false"
+        f"{what}. Some data may have been lost: retention deleted it before it was read, or the topic was deleted. "
+        "To continue with the remaining data, set the option failOnDataLoss to false"
     )
 
 
@@ -53,14 +55,14 @@ class KnownTopics(NamedTuple):
 
 @dataclass(frozen=True)
 class OffsetRange:
-    """What one task reads; `directory` is where the partition's files may be looked for."""
+    """The offsets that one task reads; `direct` is the partition's log, if it can be read without the broker."""
 
     topic: str
     partition: int
     start: Offset
     end: Offset
     topic_id: bytes
-    directory: str | None = None
+    direct: DirectLog | None = None
 
     @property
     def size(self) -> int:
@@ -71,7 +73,7 @@ class OffsetRange:
 
 
 def to_json(offsets: Offsets) -> dict[str, dict[str, int]]:
-    """In one order always: Spark compares offsets as text."""
+    """Always in the same order: Spark compares offsets as text."""
     nested: dict[str, dict[str, int]] = {}
     for (topic, partition), offset in sorted(offsets.items()):
         nested.setdefault(topic, {})[str(partition)] = offset
@@ -90,7 +92,7 @@ def from_json(nested: Mapping[str, Mapping[str, int]]) -> Offsets:
 
 
 def subscribed(client: Client, subscription: Subscription) -> KnownTopics:
-    """The partitions that there are now. A topic that does not exist has none."""
+    """The partitions that exist now. A topic that does not exist has none."""
     topics = {topic.name: topic for topic in client.topics()}
     if subscription.assigned is not None:
         names: Iterable[str] = subscription.assigned
@@ -110,7 +112,7 @@ def subscribed(client: Client, subscription: Subscription) -> KnownTopics:
 
 
 def expect_all(subscription: Subscription, known: KnownTopics) -> None:
-    """For a query's first look: what was named must be there."""
+    """Raises if a topic or partition does not exist that the query names; for the start of a query."""
     there = set(known.partitions)
     if subscription.assigned is not None:
         named = [TopicPartition(topic, n) for topic, numbers in subscription.assigned.items() for n in numbers]
@@ -120,7 +122,7 @@ def expect_all(subscription: Subscription, known: KnownTopics) -> None:
         missing = [topic for topic in subscription.topics if topic not in topics]
     if missing:
         raise InvalidInput(
-            f"there is no {', '.join(missing)}; list what there is with: tidelog topic list, "
+            f"{', '.join(missing)} does not exist; list all topics with: tidelog topic list, "
             f"or create it with: tidelog topic create {missing[0]}"
         )
 
@@ -134,7 +136,7 @@ def latest(client: Client, partitions: Iterable[TopicPartition], *, read_committ
 
 
 def _ask(client: Client, times: Mapping[TopicPartition, TimestampMs], *, read_committed: bool) -> Offsets:
-    """Partitions that vanish meanwhile are left out."""
+    """Partitions that are deleted meanwhile are left out."""
     try:
         found = client.offsets(times, read_committed=read_committed)
     except TidelogError as error:
@@ -152,7 +154,7 @@ def _ask(client: Client, times: Mapping[TopicPartition, TimestampMs], *, read_co
 
 def starting(client: Client, settings: ReadSettings, partitions: list[TopicPartition]) -> Offsets:
     limit = settings.start
-    if limit.timestamp is None and limit.timestamps is None:
+    if not _by_time(limit):
         return _by_offsets(client, settings, limit, partitions)
     times = _times(limit, partitions)
     found = _ask(client, times, read_committed=settings.fetch.read_committed)
@@ -160,18 +162,62 @@ def starting(client: Client, settings: ReadSettings, partitions: list[TopicParti
     if later and settings.no_match == "error":
         raise InvalidInput(
             f"{limit.option}: {', '.join(map(str, later))} has no record at or after that time; give an earlier "
-            "time, or startingOffsetsByTimestampStrategy=latest to begin at the end there"
+            "time, or set startingOffsetsByTimestampStrategy=latest to start at its end"
         )
     return found | latest(client, later, read_committed=settings.fetch.read_committed)
 
 
 def ending(client: Client, settings: ReadSettings, partitions: list[TopicPartition]) -> Offsets:
     limit = settings.end
-    if limit.timestamp is None and limit.timestamps is None:
+    if not _by_time(limit):
         return _by_offsets(client, settings, limit, partitions)
     found = _ask(client, _times(limit, partitions), read_committed=settings.fetch.read_committed)
     later = [partition for partition, offset in found.items() if offset < 0]
     return found | latest(client, later, read_committed=settings.fetch.read_committed)
+
+
+def within_log(
+    settings: ReadSettings, start: Offsets, end: Offsets, first: Offsets, last: Offsets
+) -> tuple[Offsets, Offsets, list[str]]:
+    """The range of a batch query, cut to what the log has (`first` to `last`), and descriptions of what is missing.
+
+    Spark's Kafka connector fails in the same cases. A query that starts after its own end is an error, whatever
+    `failOnDataLoss` is. Earliest, latest and times have just been looked up: if the log has changed since, nothing
+    that the query names is missing.
+    """
+    limits = settings.start, settings.end
+    missing, begins, stops = [], {}, {}
+    for partition, begin in start.items():
+        if any(partition not in known for known in (end, first, last)):
+            missing.append(f"{partition} was deleted while the query was planned")
+            continue
+        stop, low, high = end[partition], first[partition], last[partition]
+        begin_is_told, stop_is_told = (_is_told(limit, partition) for limit in limits)
+        if begin > stop and (begin_is_told or _by_time(limits[0])) and (stop_is_told or _by_time(limits[1])):
+            raise InvalidInput(
+                f"{partition}: the query starts at offset {begin}, by {limits[0].option}, which is after its end at "
+                f"offset {stop}, by {limits[1].option}"
+            )
+        if begin_is_told and begin < low:
+            missing.append(f"{limits[0].option}: {partition} begins at {low}, not {begin}")
+        elif stop_is_told and stop < low:
+            missing.append(f"{limits[1].option}: {partition} begins at {low}, after {stop}")
+        if begin_is_told and begin > high:
+            missing.append(f"{limits[0].option}: {partition} ends at {high}, before {begin}")
+        elif stop_is_told and stop > high:
+            missing.append(f"{limits[1].option}: {partition} ends at {high}, not {stop}")
+        begins[partition] = min(max(begin, low), high)
+        stops[partition] = min(max(stop, low), high)
+    return begins, stops, missing
+
+
+def _is_told(limit: Limit, partition: TopicPartition) -> bool:
+    """True if the limit of this partition is a given offset, not earliest, latest or a time."""
+    return limit.offsets is not None and limit.offsets[partition.topic][partition.partition] >= 0
+
+
+def _by_time(limit: Limit) -> bool:
+    return limit.timestamp is not None or limit.timestamps is not None
 
 
 def _times(limit: Limit, partitions: list[TopicPartition]) -> dict[TopicPartition, TimestampMs]:
@@ -201,9 +247,7 @@ def _for_each(option: str, told: PerPartition, partitions: list[TopicPartition])
     missing = [str(partition) for partition in partitions if partition not in flat]
     extra = [str(partition) for partition in flat if partition not in set(partitions)]
     if missing or extra:
-        problem = (
-            f"it lacks {', '.join(missing)}" if missing else f"there is no {', '.join(extra)} in the subscription"
-        )
+        problem = f"it lacks {', '.join(missing)}" if missing else f"the query does not read {', '.join(extra)}"
         raise InvalidInput(f"{option} must name every partition that is read and no other: {problem}")
     return flat
 
@@ -212,7 +256,8 @@ def _for_each(option: str, told: PerPartition, partitions: list[TopicPartition])
 
 
 def limited(start: Offsets, end: Offsets, most: int) -> Offsets:
-    """Of each partition its share of `most` records, in proportion to what it has; at least one if it has any."""
+    """End offsets for at most about `most` records: each partition gets a share in proportion to its records, and at
+    least one if it has any."""
     sizes = {partition: max(0, offset - start.get(partition, offset)) for partition, offset in end.items()}
     total = sum(sizes.values())
     if total <= most:
@@ -233,10 +278,11 @@ def available(start: Offsets, end: Offsets) -> int:
 
 
 def share_out(ranges: list[OffsetRange], settings: ReadSettings, cores: int | None = None) -> list[OffsetRange]:
-    """Cut large ranges so that there are tasks enough.
+    """Cut large ranges so that there are enough tasks.
 
-    `maxRecordsPerPartition` bounds a task, `minPartitions` asks for so many, as with Kafka's source. If neither is
-    given there are as many tasks as this machine has cores, as far as they have enough to do.
+    `maxRecordsPerPartition` limits the size of a task and `minPartitions` is the least number of tasks, as with
+    Spark's Kafka source. If neither is set, there are up to as many tasks as this machine has cores, each with
+    at least about `_ROWS_WORTH_A_TASK` rows.
     """
     ranges = [part for part in ranges if part.size > 0]
     if settings.max_records_per_partition is not None:
@@ -257,29 +303,23 @@ def _cut(part: OffsetRange, pieces: int) -> list[OffsetRange]:
     pieces = min(pieces, part.size)
     bounds = [part.start + part.size * piece // pieces for piece in range(pieces + 1)]
     return [
-        OffsetRange(part.topic, part.partition, start, end, part.topic_id, part.directory)
+        OffsetRange(part.topic, part.partition, start, end, part.topic_id, part.direct)
         for start, end in pairwise(bounds)
     ]
 
 
-def directories(
-    client: Client, settings: ReadSettings, partitions: list[TopicPartition]
-) -> dict[TopicPartition, str]:
-    """Where tasks may look for files: of leaders on this machine, and where this process can read them."""
+def direct_logs(
+    client: Client, settings: ReadSettings, known: KnownTopics, partitions: list[TopicPartition]
+) -> dict[TopicPartition, DirectLog]:
+    """The logs that tasks may read without the broker: of leaders on this machine, and readable by this process."""
     if settings.read == "broker" or not partitions:
         return {}
     nodes = {node.id: node.address.host for node in client.cluster_info().nodes}
     found = {}
     for partition, place in client.log_places(partitions).items():
-        directory = f"{place.directory}/logs/{partition.topic}/{partition.partition}"
-        is_here = _is_loopback(nodes.get(place.node, "")) or settings.read == "files"
-        if is_here and (settings.read == "files" or os.access(directory, os.R_OK | os.X_OK)):
-            found[partition] = directory
+        topic = TopicIdentity(partition.topic, known.ids[partition.topic])
+        log = direct_log(place.directory, topic.partition(partition.partition))
+        is_here = is_loopback(nodes.get(place.node, "")) or settings.read == "files"
+        if is_here and (settings.read == "files" or log.is_readable):
+            found[partition] = log
     return found
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

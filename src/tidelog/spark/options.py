@@ -1,8 +1,8 @@
 """The options of `format("tidelog")`: those of Spark's Kafka source and sink, and a few more, as frozen values.
 
-Spark hands options over with lower-case names. Every name is looked up in the tables below: one that is in none of
-them is refused with the nearest that is, one that Kafka's source refuses is refused for the same reason, and what has
-a meaning for a Kafka consumer but none here is taken and ignored. All problems are reported together.
+Spark passes options with lower-case names. Every name is looked up in the tables below: an unknown name is refused
+with the most similar known one, a name that Spark's Kafka source refuses is refused for the same reason, and options
+that matter to a Kafka consumer but not here are accepted and ignored. All problems are reported together.
 """
 
 import difflib
@@ -20,14 +20,14 @@ EARLIEST, LATEST = "earliest", "latest"
 EARLIEST_OFFSET, LATEST_OFFSET = -2, -1
 
 PerPartition: TypeAlias = dict[str, dict[int, int]]
-"""By topic and partition."""
+"""Offsets or times by topic and partition."""
 ReadFrom: TypeAlias = Literal["auto", "broker", "files"]
 ValueFormat: TypeAlias = Literal["binary", "string", "json", "avro"]
 Mode: TypeAlias = Literal["PERMISSIVE", "FAILFAST"]
 Delivery: TypeAlias = Literal["at-least-once", "exactly-once"]
 
 DEFAULT_VALUE_FORMAT: ValueFormat = "binary"
-TRANSACTION_TIMEOUT_MS = 15 * 60_000  # the most that brokers allow, unless they are told otherwise
+TRANSACTION_TIMEOUT_MS = 15 * 60_000  # the most that brokers allow by default
 
 _SUBSCRIPTIONS = ("subscribe", "subscribePattern", "assign")
 _CONNECTION = (
@@ -86,7 +86,7 @@ _WRITE = (
     "txnAppId",
     "txnVersion",
 )
-# Of a consumer or a producer, or of how Spark's source drives them: nothing here depends on them.
+# Options of a Kafka consumer or producer, or of Spark's Kafka source, that have no effect here.
 _IGNORED_READING = (
     "kafkaConsumer.pollTimeoutMs",
     "fetchOffset.numRetries",
@@ -117,11 +117,11 @@ _IGNORED_WRITING = (
     "kafka.receive.buffer.bytes",
     "kafka.send.buffer.bytes",
 )
-_DATAFRAME = "a column is turned into keys and values by expressions of the DataFrame, not by a (de)serializer"
+_DATAFRAME = "convert columns to keys and values with expressions of the DataFrame, not with a (de)serializer"
 _REFUSED = {
-    "kafka.auto.offset.reset": "use startingOffsets; a query keeps its own offsets",
-    "kafka.enable.auto.commit": "a query keeps its offsets in its checkpoint and commits none",
-    "kafka.interceptor.classes": "there are no Java classes here",
+    "kafka.auto.offset.reset": "use startingOffsets; a query stores its own offsets",
+    "kafka.enable.auto.commit": "a query stores its offsets in its checkpoint and commits none",
+    "kafka.interceptor.classes": "Tidelog's client is not written in Java",
     "kafka.key.deserializer": _DATAFRAME,
     "kafka.value.deserializer": _DATAFRAME,
     "kafka.key.serializer": _DATAFRAME,
@@ -135,7 +135,7 @@ _MS = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_4
 
 @dataclass(frozen=True)
 class Subscription:
-    """Exactly one of the three."""
+    """Exactly one of the three fields is set."""
 
     topics: tuple[str, ...] = ()
     pattern: str | None = None
@@ -149,14 +149,14 @@ class Subscription:
 
 @dataclass(frozen=True)
 class Limit:
-    """Where reading starts or ends: a word, offsets (-1 latest, -2 earliest), one time, or times."""
+    """Where reading starts or ends: earliest or latest, offsets (-1 latest, -2 earliest), one time, or times."""
 
     word: str | None = None
     offsets: PerPartition | None = None
     timestamp: int | None = None
     timestamps: PerPartition | None = None
     option: str = ""
-    """Which option said so."""
+    """The name of the option."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ class ReadSettings:
     client: ClientOptions
     fetch: FetchOptions
     no_match: Literal["error", "latest"] = "error"
-    """What a starting time means where no record is that late."""
+    """What to do with a partition that has no record at or after the starting time."""
     max_per_trigger: int | None = None
     min_per_trigger: int | None = None
     max_trigger_delay_ms: int = 15 * 60_000
@@ -193,13 +193,12 @@ class WriteSettings:
     delivery: Delivery = "at-least-once"
     transaction_timeout_ms: int = TRANSACTION_TIMEOUT_MS
     job: tuple[str, int] | None = None
-    """A name and a number: what was written under them is not written again. For batch writes; streams have their
-    own."""
+    """Name and number of a batch write: the same name and number are not written twice. Streams have their own."""
 
 
 @dataclass
 class _Given:
-    """The options as they came; problems are gathered."""
+    """The options as given, and the problems found so far."""
 
     options: dict[str, str]
     problems: list[str] = field(default_factory=list)
@@ -228,7 +227,7 @@ class _Given:
         if value is None:
             return None
         if not re.fullmatch(r"\d{1,18}", value.strip()) or int(value) < least:
-            self.problems.append(f"{names[0]} must be a whole number from {least} on, not {value!r}")
+            self.problems.append(f"{names[0]} must be a whole number of at least {least}, not {value!r}")
             return None
         return int(value)
 
@@ -276,7 +275,7 @@ def read_settings(options: Mapping[str, str], *, streaming: bool) -> ReadSetting
     value_format = given.one_of("valueFormat", ("binary", "string", "json", "avro"), DEFAULT_VALUE_FORMAT)
     value_schema = given.text("schema")
     if value_schema is not None and value_format not in ("json", "avro"):
-        given.problems.append("schema says how values are decoded; give valueFormat=json or valueFormat=avro with it")
+        given.problems.append("the option schema needs valueFormat=json or valueFormat=avro")
     most, least = given.number("maxOffsetsPerTrigger"), given.number("minOffsetsPerTrigger")
     if most is not None and least is not None and least > most:
         given.problems.append(f"minOffsetsPerTrigger ({least}) is above maxOffsetsPerTrigger ({most})")
@@ -350,7 +349,9 @@ def _job(given: _Given, *, streaming: bool) -> tuple[str, int] | None:
     if name is None and given.text("txnVersion") is None:
         return None
     if streaming:
-        given.problems.append("txnAppId and txnVersion are for batch writes; a stream has its query's id and batches")
+        given.problems.append(
+            "txnAppId and txnVersion are for batch writes; a stream uses the ids of its query and batches"
+        )
     elif not name or given.text("txnVersion") is None:
         given.problems.append("give txnAppId, a name, and txnVersion, a number, together or not at all")
     return (name, number) if name and number is not None else None
@@ -371,15 +372,15 @@ def _check_names(options: Mapping[str, str], known: tuple[str, ...], ignored: tu
             near = [f"kafka.{name}"]
         hint = f"; did you mean {names[near[0]]}?" if near else ""
         if name == "path":
-            hint = "; a topic is named by the option subscribe (reading) or topic (writing), not by a path"
-        given.problems.append(f"there is no option {name}{hint}")
+            hint = "; name the topic with the option subscribe (reading) or topic (writing), not with a path"
+        given.problems.append(f"unknown option {name}{hint}")
     return given
 
 
 def _connection(given: _Given) -> tuple[str, ClientOptions]:
     bootstrap = given.text("kafka.bootstrap.servers", "bootstrap.servers")
     if bootstrap is None:
-        given.problems.append("the option kafka.bootstrap.servers is missing: where a broker listens, as host:port")
+        given.problems.append("the option kafka.bootstrap.servers is missing: the broker's address as host:port")
         bootstrap = ""
     else:
         try:
@@ -392,9 +393,11 @@ def _connection(given: _Given) -> tuple[str, ClientOptions]:
             f"kafka.security.protocol must be PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, not {protocol}"
         )
     elif protocol != "PLAINTEXT":
-        given.problems.append(f"kafka.security.protocol={protocol}: Tidelog's client speaks PLAINTEXT only, for now")
+        given.problems.append(
+            f"kafka.security.protocol={protocol}: Tidelog's client supports PLAINTEXT only, for now"
+        )
     elif any(name.startswith(_SECURITY) for name in given.options):
-        given.problems.append("options kafka.sasl.* and kafka.ssl.* need kafka.security.protocol to say SASL or SSL")
+        given.problems.append("options kafka.sasl.* and kafka.ssl.* need a kafka.security.protocol with SASL or SSL")
     client = ClientOptions(
         client_id=given.text("kafka.client.id") or "tidelog-spark",
         timeout_ms=given.number("kafka.default.api.timeout.ms") or 30_000,
@@ -410,7 +413,7 @@ def _replace_client_id(client: ClientOptions, name: str) -> ClientOptions:
 def _subscription(given: _Given) -> Subscription:
     used = [name for name in _SUBSCRIPTIONS if given.text(name) is not None]
     if len(used) != 1:
-        got = f"there are {' and '.join(used)}" if used else "there is none"
+        got = f"{' and '.join(used)} are set" if used else "none is set"
         given.problems.append(f"give exactly one of subscribe, subscribePattern and assign; {got}")
         return Subscription()
     text = (given.text(used[0]) or "").strip()
@@ -435,7 +438,7 @@ def _subscription(given: _Given) -> Subscription:
 
 
 def _limit(given: _Given, which: str, default: str) -> Limit:
-    """Kafka's precedence: one time for all, times, offsets."""
+    """With the precedence of Spark's Kafka source: one time for all, times, offsets."""
     option = f"{which}Timestamp"
     if given.text(option) is not None:
         return Limit(timestamp=given.number(option, least=0), option=option)

@@ -1,7 +1,7 @@
-"""What a task does: one range of one partition to Arrow batches, in Spark's Python workers.
+"""Reading in a task: turns one range of one partition into Arrow batches, in Spark's Python workers.
 
-Batches come from segment files where the driver found that their files can be read, else from the broker, as they
-are stored; the kernels of `records.columnar` decode them. Python runs once for each chunk of megabytes.
+Record batches are read as they are stored: from the log's files if the driver found that they can be read, else from
+the broker. The kernels of `records.columnar` decode them. Python code runs once per chunk of megabytes.
 """
 
 import sys
@@ -23,7 +23,6 @@ from tidelog.spark.clients import shared_client
 from tidelog.spark.columns import CORRUPT
 from tidelog.spark.offsets import DataLoss, OffsetRange, data_loss, earliest
 from tidelog.spark.options import ReadSettings
-from tidelog.spark.segments import read_files
 from tidelog.spark.values import Decoder, decoder_for
 from tidelog.wire.error_codes import ErrorCode
 
@@ -35,7 +34,7 @@ _MAX_MS = (2**63 - 1) // 1000
 
 
 def read_range(settings: ReadSettings, schema: StructType, part: OffsetRange) -> Iterator[pa.RecordBatch]:
-    """The records of the range with the columns of the schema, as Spark wants them."""
+    """The records of the range with the columns of the schema."""
     return _RangeRead(settings, schema, part).batches()
 
 
@@ -48,7 +47,7 @@ class _RangeRead:
         wanted = {name: name for name in schema.names if name in _FROM_RECORDS}
         if CORRUPT in schema.names:
             wanted["value"] = "value"
-        self._columns = list(wanted) or ["offset"]  # something must tell how many rows there are
+        self._columns = list(wanted) or ["offset"]  # at least one column is needed to count the rows
         self._key: Decoder | None = decoder_for(schema, "key", settings)
         self._value: Decoder | None = decoder_for(schema, "value", settings)
         self._constants: dict[str, pa.Array] = {}
@@ -56,13 +55,13 @@ class _RangeRead:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         part = self._part
-        if part.directory is not None:
+        if part.direct is not None:
             committed = self._settings.fetch.read_committed
-            for stretch in read_files(part.directory, part.start, part.end, self._first_batch, committed=committed):
+            for stretch in part.direct.read(part.start, part.end, self._first_batch, committed=committed):
                 try:
                     decoded = list(self._decode(stretch.records))
                 except CorruptBatch:
-                    break  # the broker knows better, or says so
+                    break  # read the rest from the broker, which has the records or reports the damage
                 yield from decoded
                 self._position = stretch.end
         while self._position < part.end:
@@ -81,13 +80,13 @@ class _RangeRead:
             if chunk.next_offset == chunk.from_offset and chunk.readable_end < part.end:
                 raise DataLoss(
                     f"{part.topic}-{part.partition} ends at offset {chunk.readable_end}, "
-                    f"but was to be read up to {part.end}"
+                    f"but the query reads up to {part.end}"
                 )
             yield from self._decode(chunk.committed())
             self._position = part.end if chunk.next_offset == chunk.from_offset else chunk.next_offset
 
     def _get_over(self, error: TidelogError) -> bool:
-        """After an error that means that data is gone: raises it, or says whether there is anything left to read."""
+        """After an error that means lost data: raises it, or returns whether there is more to read."""
         part = self._part
         gone = is_unknown_topic(error) or isinstance(error, DataLoss)
         moved = isinstance(error, BrokerError) and error.kafka_code == ErrorCode.OFFSET_OUT_OF_RANGE
@@ -105,7 +104,7 @@ class _RangeRead:
         return True
 
     def _first_batch(self, offset: Offset) -> bytes | None:
-        """For comparing files with what the broker has."""
+        """The header of the broker's batch at this offset, to compare the files with."""
         part = self._part
         fetch = FetchOptions(max_wait_ms=0, partition_max_bytes=1, out_of_range="error")
         try:
@@ -126,7 +125,7 @@ class _RangeRead:
         decoded = decode_columns(
             records,
             columns=self._columns,
-            start_offset=self._position,  # what was deleted may still stand in the first batch
+            start_offset=self._position,  # the first batch may still hold deleted records
             end_offset=part.end,
             verify_crc=self._settings.fetch.check_crcs,
             max_rows=_MAX_ROWS,
@@ -136,7 +135,7 @@ class _RangeRead:
                 yield self._shaped(batch)
 
     def _decode_few(self, records: ReadBuffer) -> Iterator[pa.RecordBatch]:
-        """One by one, which is done before the kernels would even be loaded."""
+        """One by one: for few records this is faster than loading the kernels."""
         found = [
             (record, batch.header.timestamp_type)
             for batch in iterate(records, verify=self._settings.fetch.check_crcs)
@@ -183,5 +182,5 @@ class _RangeRead:
 
 
 def _microseconds(timestamp: TimestampMs) -> int:
-    """Clamped, as the kernels do it."""
+    """Clamped to the range of timestamps, as in the kernels."""
     return min(max(timestamp, -_MAX_MS), _MAX_MS) * 1000

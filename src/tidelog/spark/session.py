@@ -1,15 +1,15 @@
-"""A Spark session that is set up for Tidelog: right Java, right Python, quiet, on the loopback, and started fast.
+"""A Spark session for Tidelog: with the right Java and Python, few messages, on the loopback, and a fast start.
 
     from tidelog.spark.session import spark_session
     spark = spark_session("my report")
     spark.read.format("tidelog").option("subscribe", "orders").load().count()
 
-`prepare` is the same without the session: what has to be in the environment, and the confs. Whatever a user sets in
-`conf` wins over what is set here.
+`prepare` does the same without a session: it sets the environment and returns the confs. A user's `conf` takes
+precedence over the confs set here.
 
-A JVM spends most of its start on loading classes. The first session has its JVM leave an archive of them (AppCDS) in
-the user's cache when it exits, the next ones start from it. The JVM ignores an archive that does not fit, and nothing
-here fails because there is none.
+A JVM spends most of its start on loading classes. When the JVM of the first session exits, it writes an archive of
+its classes (AppCDS) to the user's cache, and later sessions start from it. The JVM ignores an archive that does not
+fit, and a missing one is not an error.
 """
 
 import atexit
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _LOGGING = Path(__file__).with_name("log4j2.properties")
 _ARCHIVE_MAGIC = b"\xa8\xab\x0b\xf0"  # of a dynamic archive (0xf00baba8); the JVM writes the header last
-_DRAFT_SECONDS = 600  # no JVM writes longer on its archive
+_DRAFT_SECONDS = 600  # no JVM takes longer to write its archive
 
 
 def spark_session(
@@ -44,10 +44,10 @@ def spark_session(
     log_file: str | os.PathLike[str] | None = None,
     long_lived: bool = False,
 ) -> "SparkSession":
-    """The session of this process, made if there is none yet.
+    """The session of this process, created if there is none yet.
 
-    `master` is `local[*]` if not told. `long_lived` lets the JVM compile at its best, which costs at the start and
-    pays after a minute or so. With `log_file`, warnings and errors of Spark's go there.
+    `master` defaults to `local[*]`. With `long_lived` the JVM optimizes fully, which makes it slower at first and
+    faster after a minute or so. With `log_file`, Spark's warnings and errors go to that file.
     """
     _need_pyspark()
     from pyspark.sql import SparkSession
@@ -73,16 +73,16 @@ def prepare(
     long_lived: bool = False,
     profile: str = "classic",
 ) -> dict[str, str]:
-    """Set this process's environment up for Spark, and give the confs that a session should have.
+    """Set up this process's environment for Spark, and return the confs for a session.
 
-    `profile` names what the JVM is going to do, for an archive of classes that fits it.
+    `profile` names the use of the JVM; each has its own archive of classes.
     """
     _need_pyspark()
     java = find_java()
     os.environ["JAVA_HOME"] = str(java_home(java))
     master = master or "local[*]"
     clusters.reach_master(master)
-    if clusters.is_on_this_machine(master):  # else workers must reach the driver, at the address that Spark finds
+    if clusters.is_on_this_machine(master):  # otherwise workers must reach the driver at the address that Spark finds
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     os.environ.setdefault("SPARK_LAUNCHER_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
     _show_workers_the_way()
@@ -94,8 +94,8 @@ def prepare(
 
 
 def _choose_python(master: str, conf: Mapping[str, str]) -> None:
-    """One path for all: what plans a source beside the driver is, by Spark, also what runs it in the workers. (Spark
-    takes the conf from `spark-submit` only.)"""
+    """One Python for all: Spark uses the same path for planning a source next to the driver and for the workers. (It
+    reads the conf `spark.pyspark.python` from `spark-submit` only.)"""
     told = conf.get("spark.pyspark.python")
     if told:
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = told
@@ -141,7 +141,7 @@ def _cores(master: str) -> int:
 
 
 def scratch_dir() -> Path:
-    """A folder of this process, gone when it ends: for tables that nobody asked to keep, and what Derby leaves."""
+    """A folder that is deleted when this process ends, for temporary tables and the files of Derby."""
     global _scratch
     if _scratch is None or not _scratch.exists():
         _scratch = Path(tempfile.mkdtemp(prefix="tidelog-spark-"))
@@ -153,7 +153,7 @@ _scratch: Path | None = None
 
 
 def _show_workers_the_way() -> None:
-    """Python workers must find `tidelog` where this process found it, installed or not."""
+    """Make Python workers find `tidelog` where this process found it, installed or not."""
     import tidelog
 
     source = str(Path(tidelog.__file__).parent.parent)
@@ -177,8 +177,9 @@ exec %s "$@"
 
 
 def _worker_python() -> str:
-    """The one that runs this, without the zip of pyspark's sources that Spark puts in front: nothing in it is
-    compiled, so that every process would spend most of a second on that. The installed pyspark is the same."""
+    """A script that runs this process's Python without the zip of pyspark's sources, which Spark puts first in its
+    path: nothing in it is compiled, so every process would spend most of a second on compiling it. The installed
+    pyspark is the same."""
     try:
         return str(put_script("python", "python", _PYTHON % shlex.quote(sys.executable)))
     except (OSError, TidelogError):
@@ -203,10 +204,10 @@ def _java_options(java: Java, log_file: Path | None, *, long_lived: bool, profil
 
 
 def class_archive_options(java: Java, profile: str) -> list[str]:
-    """Use the archive of classes; if there is none, leave one when the JVM exits.
+    """Use the archive of classes; if there is none, let the JVM write one when it exits.
 
-    A JVM writes its archive under a name of its own, with the header as the last thing: a file that has one is whole.
-    The next session that comes by gives it its name.
+    Each JVM writes its archive under a name of its own, and the header last: a file with a header is complete. The
+    next session renames it.
     """
     quiet = ["-Xshare:auto", "-Xlog:disable", "-Xlog:all=error:stderr"]
     try:
@@ -231,7 +232,8 @@ def _archive_path(java: Java, profile: str) -> Path:
 
 
 def _adopt_finished(archive: Path) -> None:
-    """The first that is whole becomes the archive; others, and what was cut short, go."""
+    """Rename the first complete draft to the archive; delete other complete ones, and incomplete ones that are
+    old."""
     for draft in archive.parent.glob(f"{archive.name}.*"):
         with draft.open("rb") as file:
             whole = file.read(4) == _ARCHIVE_MAGIC

@@ -1,12 +1,12 @@
-"""Writing to topics: rows in, record batches out, by the tasks; what becomes of them, by the driver.
+"""Writing to topics: tasks encode rows as record batches and write them; the driver commits or aborts.
 
-A task encodes columns into batches by the kernels of `records.columnar` and sends them, numbered, so that nothing
-that it sends is written twice. Spark may run a task again from the start, and a micro-batch after a restart: then its
-rows are written again. That is delivery at least once. For delivery exactly once the task writes in a transaction and
-leaves it open: `exactly_once`.
+A task encodes columns with the kernels of `records.columnar` and sends the batches with sequence numbers, so that a
+retry of a request writes nothing twice. Spark may run a task again from the start, or a micro-batch after a restart;
+then its rows are written again. That is delivery at least once. For delivery exactly once, the task writes in a
+transaction and leaves it open: `exactly_once`.
 
-A task only writes, and reports what it wrote where (`TaskWritten`). Whether a batch counts is decided by the driver,
-in `commit` and `abort`, each of which Spark runs in a process of its own.
+A task only writes, and reports what it wrote where (`TaskWritten`). The driver decides whether a batch counts, in
+`commit` and `abort`; Spark runs each of them in a process of its own.
 """
 
 import random
@@ -25,8 +25,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from tidelog.client.accumulator import Identity
-from tidelog.client.batch_sender import Written
+from tidelog.client.producing.batch_sender import WrittenRecords
+from tidelog.client.producing.identity import Identity
 from tidelog.errors import InvalidInput, RecordTooLarge, TidelogError
 from tidelog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition, is_topic_name
 from tidelog.spark import exactly_once
@@ -39,23 +39,24 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tidelog.client.blocking import BlockingBatchSender, Client
-    from tidelog.client.transactions import OpenTransaction
+    from tidelog.client.blocking import Client
+    from tidelog.client.producing.blocking import BlockingBatchSender
+    from tidelog.client.producing.transactions import OpenTransaction
     from tidelog.records.columnar import Array, ColumnEncoder
 
 _WRITTEN = ("key", "value", "topic", "partition", "headers")
-_OF_THE_SOURCE = ("offset", "timestamp", "timestampType")  # of rows that were read from a topic; not written
+_OF_THE_SOURCE = ("offset", "timestamp", "timestampType")  # columns of rows that were read from a topic; not written
 _ROWS_AT_ONCE = 131_072
 _BYTES_AT_ONCE = 16 << 20
 
 
 def check_columns(schema: StructType, settings: WriteSettings) -> tuple[str, ...]:
-    """The columns that are written; an error says what is wrong with the others."""
+    """The columns to write. Raises InvalidInput with all problems."""
     problems = []
     if "value" not in schema.names:
         problems.append("there is no column value; name one, as in SELECT to_json(struct(*)) AS value")
     if settings.topic is None and "topic" not in schema.names:
-        problems.append("no topic is named: set the option topic, or have a column topic")
+        problems.append("no topic is named: set the option topic, or add a column topic")
     if settings.topic is not None and not is_topic_name(settings.topic):
         problems.append(f"{settings.topic!r} is not a topic name: up to 249 letters, digits, '.', '_' and '-'")
     for column in schema.fields:
@@ -63,7 +64,7 @@ def check_columns(schema: StructType, settings: WriteSettings) -> tuple[str, ...
         if problem:
             problems.append(problem)
     if len(set(schema.names)) < len(schema.names):
-        problems.append(f"a column is there twice: {', '.join(schema.names)}")
+        problems.append(f"two columns have the same name: {', '.join(schema.names)}")
     if problems:
         raise InvalidInput("; ".join(problems))
     kept = [*_WRITTEN, "timestamp"] if settings.keep_timestamp else _WRITTEN
@@ -84,7 +85,7 @@ def _problem_of(name: str, kind: DataType) -> str | None:
         case "timestamp" if not isinstance(kind, TimestampType):
             return f"{said}, it must be timestamp"
         case _ if name not in (*_WRITTEN, *_OF_THE_SOURCE):
-            return f"there is no place for the column {name}; topics take {', '.join(_WRITTEN)}"
+            return f"the column {name} cannot be written; topics have {', '.join(_WRITTEN)}"
     return None
 
 
@@ -101,13 +102,13 @@ def _is_headers(kind: DataType) -> bool:
 
 @dataclass
 class TaskWritten(WriterCommitMessage):
-    """By partition: how many records, first and last offset."""
+    """What a task wrote, by partition: number of records, first and last offset."""
 
-    partitions: dict[TopicPartition, Written] = field(default_factory=dict)
+    partitions: dict[TopicPartition, WrittenRecords] = field(default_factory=dict)
     batch: NumberedBatch | None = None
-    """What the task worked on. None: it had no rows, or delivers at least once."""
+    """The batch of the task. None: the task had no rows, or delivery is at least once."""
     transaction: "OpenTransaction | None" = None
-    """Where the rows are. None with a batch: the batch was decided before, and nothing was written."""
+    """The transaction with the rows. None with a batch: the batch was decided before, and nothing was written."""
 
     @property
     def records(self) -> int:
@@ -150,7 +151,7 @@ class TidelogStreamWriter(DataSourceStreamArrowWriter):
 
 
 def commit(settings: WriteSettings, messages: "Sequence[WriterCommitMessage | None]") -> None:
-    """All tasks are done: make what they wrote count."""
+    """All tasks have succeeded: commit what they wrote."""
     batch, transactions, were_decided = _reported(messages)
     if batch is None:
         return
@@ -165,8 +166,8 @@ def commit(settings: WriteSettings, messages: "Sequence[WriterCommitMessage | No
 def abort(
     settings: WriteSettings, messages: "Sequence[WriterCommitMessage | None]", known: NumberedBatch | None = None
 ) -> None:
-    """A task has failed for good, or `commit` has. If no task has reported, and nothing else is `known`, what killed
-    tasks left open stays so until it is written again or times out."""
+    """A task has failed for good, or `commit` has. If no task has reported a batch and none is `known`, transactions
+    of killed tasks stay open until the batch is written again or they time out."""
     batch, transactions, _ = _reported(messages)
     batch = batch or known
     if batch is None:
@@ -181,7 +182,7 @@ def abort(
 def _reported(
     messages: "Sequence[WriterCommitMessage | None]",
 ) -> "tuple[NumberedBatch | None, list[OpenTransaction], bool]":
-    """The batch that had rows, its open transactions, and whether a task found it decided."""
+    """The batch, its open transactions, and whether a task found that the batch was decided before."""
     done = [message for message in messages if isinstance(message, TaskWritten) and message.batch is not None]
     transactions = [message.transaction for message in done if message.transaction is not None]
     return (done[0].batch if done else None), transactions, len(transactions) < len(done)
@@ -196,7 +197,7 @@ def write_rows(
     rows: "Iterator[pa.RecordBatch]",
     batch: NumberedBatch | None = None,
 ) -> TaskWritten:
-    """All of a task's rows, written when this returns; with a `batch` in a transaction of it, which is left open."""
+    """Write all rows of a task; with a `batch`, in a transaction that is left open."""
     first = next((some for some in rows if some.num_rows), None)
     if first is None:
         return TaskWritten()
@@ -212,7 +213,7 @@ def write_rows(
         with sender:
             exactly_once.reached("introduced")
             if exactly_once.is_decided(client, batch):
-                for _ in rows:  # Spark wants them taken
+                for _ in rows:  # Spark requires that all rows are consumed
                     pass
                 return TaskWritten(batch=batch)
             written = _write_all(settings, client, sender, _gathered(first, rows, columns))
@@ -226,7 +227,7 @@ def write_rows(
 
 def _write_all(
     settings: WriteSettings, client: "Client", sender: "BlockingBatchSender", chunks: "Iterator[pa.RecordBatch]"
-) -> dict[TopicPartition, Written]:
+) -> dict[TopicPartition, WrittenRecords]:
     writing = _Writing(settings, client, sender)
     for chunk in chunks:
         writing.add(chunk)
@@ -237,7 +238,7 @@ def _write_all(
 def _gathered(
     first: "pa.RecordBatch", rows: "Iterator[pa.RecordBatch]", columns: tuple[str, ...]
 ) -> "Iterator[pa.RecordBatch]":
-    """Spark hands over ten thousand rows at a time; more of them fill batches better when partitions are many."""
+    """Join Spark's chunks of ten thousand rows: larger chunks make larger batches if there are many partitions."""
     gathered: list[pa.RecordBatch] = []
     count = size = 0
     batch: pa.RecordBatch | None = first
@@ -258,14 +259,14 @@ def _joined(batches: "list[pa.RecordBatch]") -> "pa.RecordBatch":
 
 
 class _Writing:
-    """One task's work."""
+    """Encodes and sends the rows of one task."""
 
     def __init__(self, settings: WriteSettings, client: "Client", sender: "BlockingBatchSender") -> None:
         self._settings = settings
         self._client = client
         self._sender = sender
         self._partition_counts: dict[str, int] = {}
-        self._next_free: dict[str, int] = {}  # where records without a key go next
+        self._next_free: dict[str, int] = {}  # by topic, the next partition for records without a key
 
     def add(self, chunk: "pa.RecordBatch") -> None:
         import numpy as np
@@ -279,7 +280,7 @@ class _Writing:
             partitions = self._places(topic, chunk, rows)
             counts = np.bincount(partitions)
             if len(counts) <= np.iinfo(np.int16).max:
-                partitions = partitions.astype(np.int16)  # which numpy sorts by radix
+                partitions = partitions.astype(np.int16)  # for which numpy uses radix sort
             order = np.argsort(partitions, kind="stable")
             numbers = np.flatnonzero(counts).tolist()
             bounds = [0, *np.cumsum(counts[numbers]).tolist()]
@@ -288,7 +289,7 @@ class _Writing:
                 self._send(TopicPartition(topic, number), encoder, chosen if rows is None else rows[chosen])
 
     def _by_topic(self, chunk: "pa.RecordBatch") -> "Iterator[tuple[str, Array | None]]":
-        """With the rows of each; None: all of them."""
+        """The topics with the numbers of their rows; None: all rows."""
         import numpy as np
 
         if self._settings.topic is not None:
@@ -296,16 +297,16 @@ class _Writing:
             return
         column = chunk.column("topic")
         if column.null_count:
-            raise InvalidInput("a row's topic is null; give every row one, or set the option topic")
+            raise InvalidInput("the topic of a row is null; give every row a topic, or set the option topic")
         encoded = column.dictionary_encode()
         numbers = encoded.indices.to_numpy(zero_copy_only=False)
         for number, topic in enumerate(encoded.dictionary.to_pylist()):
             if not is_topic_name(topic):
-                raise InvalidInput(f"{topic!r}, a row's topic, is not a topic name")
+                raise InvalidInput(f"the topic of a row, {topic!r}, is not a topic name")
             yield topic, None if len(encoded.dictionary) == 1 else np.flatnonzero(numbers == number)
 
     def _places(self, topic: str, chunk: "pa.RecordBatch", rows: "Array | None") -> "Array":
-        """The partition of each row: the one that it names, else by its key as the Java client does, else any."""
+        """The partition of each row: the column partition, else by the key's hash as in the Java client, else any."""
         import numpy as np
 
         from tidelog.records.columnar import murmur2_partitions
@@ -327,7 +328,7 @@ class _Writing:
             named = ~told.is_null().to_numpy(zero_copy_only=False)
             if named.any() and not (numbers[named].min() >= 0 and numbers[named].max() < count):
                 wrong = numbers[named][(numbers[named] < 0) | (numbers[named] >= count)][0]
-                raise InvalidInput(f"a row's partition is {wrong}, but {topic} has {count}, from 0 on")
+                raise InvalidInput(f"the partition of a row is {wrong}, but {topic} has partitions 0 to {count - 1}")
             places = np.where(named, numbers, places)
         free = np.flatnonzero(places < 0)
         if free.size:
@@ -335,7 +336,7 @@ class _Writing:
         return places
 
     def _spread(self, topic: str, partitions: int, rows: int, chunk: "pa.RecordBatch") -> "Array":
-        """Rows without a key, a batch's worth to one partition and then to the next."""
+        """Partitions for rows without a key: about one batch to one partition, then to the next."""
         import numpy as np
 
         row_bytes = max(1, chunk.nbytes // chunk.num_rows)
@@ -343,7 +344,7 @@ class _Writing:
         run = min(run, -(-rows // partitions)) if rows > partitions * 1024 else run
         begin = self._next_free.get(topic)
         if begin is None:
-            begin = random.randrange(partitions)  # noqa: S311  (tasks begin at different ones)
+            begin = random.randrange(partitions)  # noqa: S311  (so that tasks begin at different partitions)
         runs = np.arange(rows) // run
         self._next_free[topic] = (begin + int(runs[-1]) + 1) % partitions
         spread: Array = ((begin + runs) % partitions).astype(np.int32)
@@ -372,7 +373,9 @@ class _Writing:
                 self._sender.send(partition, [batch])
         except RecordTooLarge as error:
             limit = f"kafka.batch.size ({producer.batch_bytes})"
-            raise RecordTooLarge(f"{error}: writing to {partition}; raise {limit} and the topic's limit") from None
+            raise RecordTooLarge(
+                f"{error}: writing to {partition}; raise {limit} and the topic's max.message.bytes"
+            ) from None
         except TidelogError as error:
             error.add_note(f"while writing to {partition}")
             raise

@@ -1,8 +1,8 @@
-"""`format("tidelog")`: topics as tables, to be read and written, by Spark's Python Data Source API.
+"""`format("tidelog")`: reads and writes topics as tables, with Spark's Python Data Source API.
 
-The driver plans, the tasks read and write. Nothing here may be heavy to import: Spark starts a process of its own for
-each step of planning. The long-lived one of a stream keeps a reader; what it remembers is only ever a shortcut, since
-Spark hands every offset in and out.
+The driver plans; the tasks read and write. This module must be cheap to import: Spark starts a new process for each
+step of planning. A stream keeps its process, and with it the reader; what the reader remembers is only a cache, since
+Spark passes all offsets in and out.
 """
 
 import sys
@@ -28,9 +28,10 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from tidelog.client import Client, connect
+from tidelog.client import Client
 from tidelog.errors import InvalidInput
 from tidelog.spark import offsets
+from tidelog.spark.clients import connect_patiently
 from tidelog.spark.columns import check_schema, default_schema
 from tidelog.spark.filters import Bounds, narrowed
 from tidelog.spark.offsets import KnownTopics, OffsetRange, Offsets
@@ -49,13 +50,14 @@ class TidelogDataSource(DataSource):
         return "tidelog"
 
     def schema(self) -> str:
-        """What a batch query may set and a stream may not is told when it is planned."""
+        """Options that only batch queries may set are checked when the query is planned."""
         return default_schema(read_settings(_without_end(self.options), streaming=True))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         settings = read_settings(self.options, streaming=False)
         check_schema(schema, settings)
-        # Spark refuses a reader with `pushFilters` while its conf for that is off, and tells only by who asks.
+        # Spark refuses a reader with `pushFilters` while its conf for it is off; only the calling process tells
+        # which.
         main = getattr(sys.modules.get("__main__"), "__spec__", None)
         pushes = _PUSHDOWN_WORKER in sys.modules or getattr(main, "name", None) == _PUSHDOWN_WORKER
         return (TidelogFilteringReader if pushes else TidelogReader)(settings, schema)
@@ -90,7 +92,7 @@ class TaskRange(InputPartition):
 
 
 class _Reading:
-    """What both readers do in a task. Made on the driver and sent to the workers."""
+    """The part of both readers that runs in tasks. Created on the driver and pickled to the workers."""
 
     def __init__(self, settings: ReadSettings, schema: StructType) -> None:
         self._settings = settings
@@ -98,7 +100,7 @@ class _Reading:
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         if not isinstance(partition, TaskRange):
-            return iter(())  # Spark's stand-in for no partitions at all
+            return iter(())  # Spark's placeholder if there are no partitions
         from tidelog.spark.reading import read_range
 
         return read_range(self._settings, self._schema, partition.range)
@@ -110,34 +112,29 @@ class TidelogReader(_Reading, DataSourceReader):
 
     def _plan(self, bounds: Bounds) -> list[InputPartition]:
         settings = self._settings
-        with connect(settings.bootstrap, settings.client) as client:
+        with connect_patiently(settings.bootstrap, settings.client) as client:
             known = offsets.subscribed(client, settings.subscription)
             offsets.expect_all(settings.subscription, known)
-            end = offsets.ending(client, settings, known.partitions)
+            # Look up the end last: while the topic grows, an earlier lookup could give an end before the start.
             start = offsets.starting(client, settings, known.partitions)
+            end = offsets.ending(client, settings, known.partitions)
             start, end = self._within_log(client, start, end)
             start, end = narrowed(client, bounds, start, end)
             return _tasks(client, settings, known, start, end)
 
     def _within_log(self, client: Client, start: Offsets, end: Offsets) -> tuple[Offsets, Offsets]:
-        """Offsets that a user gave may be outside of what there is."""
+        """Cut to what the log has: offsets given by the user may be outside of it."""
         settings = self._settings
-        if settings.start.offsets is None and settings.end.offsets is None:
-            return start, end
         first = offsets.earliest(client, start)
         last = offsets.latest(client, start, read_committed=settings.fetch.read_committed)
-        for partition in start:
-            if start[partition] < first[partition]:
-                _lost(settings, f"startingOffsets: {partition} begins at {first[partition]}, not {start[partition]}")
-                start[partition] = first[partition]
-            if end[partition] > last[partition]:
-                _lost(settings, f"endingOffsets: {partition} ends at {last[partition]}, not {end[partition]}")
-                end[partition] = last[partition]
+        start, end, missing = offsets.within_log(settings, start, end, first, last)
+        if missing:
+            _lost(settings, "; ".join(missing))
         return start, end
 
 
 class TidelogFilteringReader(TidelogReader):
-    """Reads less if filters allow; Spark still applies them all, so that they need not be exact here."""
+    """Reads fewer records if filters allow. Spark still applies all filters, so they need not be exact here."""
 
     def __init__(self, settings: ReadSettings, schema: StructType) -> None:
         super().__init__(settings, schema)
@@ -187,7 +184,7 @@ class TidelogStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvail
         end = dict(self._target) if self._target is not None else self._ask_latest()
         gone = [str(partition) for partition in before if partition not in end]
         if gone:
-            _lost(self._settings, f"{', '.join(gone)} was read so far and is gone")
+            _lost(self._settings, f"{', '.join(gone)} was deleted while the query reads it")
         begin = self._with_new(before, end)
         end = {partition: offset for partition, offset in end.items() if partition in begin}
         if isinstance(limit, ReadAllAvailable):
@@ -210,7 +207,7 @@ class TidelogStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvail
         return offsets.available(begin, end) < least and waited_ms < self._settings.max_trigger_delay_ms
 
     def _with_new(self, before: Offsets, end: Offsets) -> Offsets:
-        """Partitions that came later are read from their beginning."""
+        """Partitions that were added later are read from their beginning."""
         new = [partition for partition in end if partition not in before]
         first = offsets.earliest(self._connected(), new) if new else {}
         for partition, offset in first.items():
@@ -221,7 +218,7 @@ class TidelogStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvail
     # --- a micro-batch ---------------------------------------------------------------------------------------------
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Also for a batch of a run before: then topics may have changed since its offsets were written down."""
+        """The batch may be one of an earlier run: topics may have changed since its offsets were stored."""
         last = offsets.from_json(end)
         if not last or start == end:
             return []
@@ -231,7 +228,7 @@ class TidelogStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvail
             known = self._look()
             gone = [str(partition) for partition in last if partition not in known.partitions]
             if gone:
-                _lost(self._settings, f"{', '.join(gone)} is gone")
+                _lost(self._settings, f"{', '.join(gone)} was deleted")
             last = {partition: offset for partition, offset in last.items() if partition in known.partitions}
         begin = self._with_new(offsets.from_json(start), last)
         for partition, offset in last.items():
@@ -240,18 +237,18 @@ class TidelogStreamReader(_Reading, DataSourceStreamReader, SupportsTriggerAvail
         return _tasks(client, self._settings, known, begin, last)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """The checkpoint is Spark's; nothing is kept here."""
+        """Nothing to do: Spark stores the offsets in its checkpoint."""
 
     def stop(self) -> None:
         if self._client is not None:
             self._client.close()
             self._client = None
 
-    # --- what there is ---------------------------------------------------------------------------------------------
+    # --- the broker ------------------------------------------------------------------------------------------------
 
     def _connected(self) -> Client:
         if self._client is None:
-            self._client = connect(self._settings.bootstrap, self._settings.client)
+            self._client = connect_patiently(self._settings.bootstrap, self._settings.client)
         return self._client
 
     def _look(self) -> KnownTopics:
@@ -272,11 +269,13 @@ def _tasks(
     client: Client, settings: ReadSettings, known: KnownTopics, start: Offsets, end: Offsets
 ) -> list[InputPartition]:
     wanted = [partition for partition in end if start[partition] < end[partition]]
-    places = offsets.directories(client, settings, wanted)
-    if settings.read == "files" and (missing := [p for p in wanted if p not in places]):
-        raise InvalidInput(f"read=files: nobody says where the files of {', '.join(map(str, missing))} are")
+    direct = offsets.direct_logs(client, settings, known, wanted)
+    if settings.read == "files" and (missing := [p for p in wanted if p not in direct]):
+        raise InvalidInput(
+            f"read=files: the location of the files of {', '.join(map(str, missing))} is unknown; use read=broker"
+        )
     ranges = [
-        OffsetRange(*partition, start[partition], end[partition], known.ids[partition.topic], places.get(partition))
+        OffsetRange(*partition, start[partition], end[partition], known.ids[partition.topic], direct.get(partition))
         for partition in wanted
     ]
     return [TaskRange(part) for part in offsets.share_out(ranges, settings)]
@@ -285,4 +284,4 @@ def _tasks(
 def _lost(settings: ReadSettings, what: str) -> None:
     if settings.fail_on_data_loss:
         raise offsets.data_loss(what)
-    warnings.warn(f"{what}; going on, since failOnDataLoss is false", stacklevel=2)
+    warnings.warn(f"{what}; continuing, because failOnDataLoss is false", stacklevel=2)

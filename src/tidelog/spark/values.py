@@ -1,8 +1,8 @@
-"""Values decoded on the way: text and JSON, whole columns at a time.
+"""Decodes keys and values to text and JSON, whole columns at a time.
 
-JSON is read by Arrow's reader from all values of a batch at once. Each value is put on a line of its own and wrapped
-in an object, so that a value can neither vanish nor become two; line breaks in JSON can only be white space and are
-turned into spaces. A batch with a bad value in it is cut in halves until the bad ones stand alone.
+Arrow's JSON reader parses all values of a batch at once. Each value is put on a line of its own and wrapped in an
+object, so that it can neither disappear nor become two; line breaks in JSON can only be white space and are replaced
+by spaces. If a batch has a bad value, it is halved repeatedly until the bad values are alone.
 """
 
 import io
@@ -28,11 +28,11 @@ from tidelog.spark.columns import CORRUPT
 from tidelog.spark.options import ReadSettings
 
 Decoder: TypeAlias = Callable[[pa.Array], tuple[pa.Array, pa.Array]]
-"""A binary column to the decoded one, and what could not be decoded."""
+"""Turns a binary column into the decoded column and a column of the values that could not be decoded."""
 
 
 def decoder_for(schema: StructType, column: str, settings: ReadSettings) -> Decoder | None:
-    """None if the column is not wanted or stays as it is."""
+    """None if the column is not selected or stays binary."""
     names = schema.names
     if column not in names and not (column == "value" and CORRUPT in names):
         return None
@@ -59,9 +59,7 @@ class TextDecoder:
             return values.cast(pa.string()), pa.nulls(len(values), pa.binary())
         except pa.ArrowInvalid:
             if self._strict:
-                raise InvalidInput(
-                    f"a {self._column} is not UTF-8; mode=PERMISSIVE shows such ones as null"
-                ) from None
+                raise InvalidInput(f"a {self._column} is not UTF-8; with mode=PERMISSIVE it becomes null") from None
         good: list[str | None] = []
         bad: list[bytes | None] = []
         for value in values.to_pylist():
@@ -75,8 +73,8 @@ class TextDecoder:
 
 
 class JsonDecoder:
-    """`kind` is what comes out. Arrow reads numbers, truth values and text by itself; times and decimals are read as
-    text and converted."""
+    """`kind` is the type of the decoded column. Arrow parses numbers, booleans and text itself; times and decimals
+    are parsed as text and converted."""
 
     def __init__(self, kind: DataType, *, strict: bool) -> None:
         self._target = to_arrow_type(kind, timezone="UTC")
@@ -93,14 +91,14 @@ class JsonDecoder:
                 bad.append(start)
         if bad and self._strict:
             shown = values[bad[0]].as_py()[:200]
-            raise InvalidInput(f"a value is not JSON as the schema has it: {shown!r}; mode=PERMISSIVE goes on")
+            raise InvalidInput(f"a value is not JSON of this schema: {shown!r}; with mode=PERMISSIVE it becomes null")
         decoded = pa.chunked_array(parts, self._target).combine_chunks() if parts else pa.nulls(0, self._target)
         if isinstance(decoded, pa.ChunkedArray):
             decoded = pa.concat_arrays(decoded.chunks)
         return decoded, _only(values, bad)
 
     def _pieces(self, values: pa.Array, start: int, count: int) -> "list[tuple[int, int, pa.Array | None]]":
-        """Runs of rows with what they are; None for a single row that is null or bad."""
+        """Runs of rows (start, count) with their decoded values; None for a single row that is null or bad."""
         if count == 0:
             return []
         decoded = self._parse(values.slice(start, count))
@@ -136,7 +134,7 @@ class JsonDecoder:
 
 
 def _lines(column: pa.Array) -> bytes:
-    """One line a row: only the last byte of each row stays a line break."""
+    """One line per row: only the last byte of each row remains a line break."""
     _, offsets, data = column.buffers()
     text = bytearray(data)
     ends = memoryview(offsets).cast("i" if pa.types.is_binary(column.type) else "q")
@@ -176,7 +174,7 @@ def _converted(column: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _timestamps(column: pa.Array, target: pa.DataType) -> pa.Array:
-    """ISO 8601 with a zone, or without one as UTC."""
+    """Parse ISO 8601; without a time zone it is UTC."""
     try:
         return column.cast(target)
     except pa.ArrowInvalid:
@@ -186,7 +184,7 @@ def _timestamps(column: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def _only(values: pa.Array, rows: list[int]) -> pa.Array:
-    """These rows, and null everywhere else."""
+    """The values of these rows; null in all others."""
     if not rows:
         return pa.nulls(len(values), pa.binary())
     mask = [False] * len(values)

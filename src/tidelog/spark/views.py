@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from tidelog.client import connect
+from tidelog.spark.clients import connect_patiently
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,14 +22,14 @@ def register_topics(
     options: Mapping[str, str] | None = None,
     schemas: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Make a temporary view of each topic (all there are, if not told), by its name; the names.
+    """Make a temporary view of each topic, named like the topic; `topics` defaults to all. Returns the names.
 
     A name with dots or dashes is quoted in SQL with backticks. Keys and values are text unless `options`, which are
     those of `format("tidelog")`, say otherwise. A topic that `schemas` names has JSON values: its schema is DDL, such
     as `id bigint, amount double`.
     """
     if topics is None:
-        with connect(bootstrap_servers) as client:
+        with connect_patiently(bootstrap_servers) as client:
             topics = [topic.name for topic in client.topics() if not topic.is_internal]
     registered = []
     for topic in topics:
@@ -48,10 +48,11 @@ def register_snapshot(
     options: Mapping[str, str] | None = None,
     schemas: Mapping[str, str] | None = None,
 ) -> bool:
-    """A view of what a small topic holds now, read by this process; False, with nothing done, if it is not small.
+    """Make a view of the current records of a small topic, read by this process. Returns False, without doing
+    anything, if the topic is not small.
 
-    Spark starts a Python process for every step of planning a source, which takes seconds. For one question to a few
-    records that is most of the wait.
+    Spark starts a Python process for every step of planning a source, which takes seconds. For one query of a few
+    records that is most of the time.
     """
     from pyspark.sql.pandas.types import to_arrow_schema
     from pyspark.sql.types import StructType
@@ -62,7 +63,7 @@ def register_snapshot(
     from tidelog.spark.reading import read_range
 
     settings = read_settings(_options(bootstrap_servers, topic, options, schemas), streaming=False)
-    with connect(bootstrap_servers, settings.client) as client:
+    with connect_patiently(bootstrap_servers, settings.client) as client:
         known = offsets.subscribed(client, settings.subscription)
         start = offsets.earliest(client, known.partitions)
         end = offsets.latest(client, known.partitions, read_committed=settings.fetch.read_committed)

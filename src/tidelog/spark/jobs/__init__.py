@@ -2,10 +2,10 @@
 
     workers     units of work in processes of this machine, or in Spark's Python workers
     archive     topics to Parquet or Delta, each record once
-    copying     records to topics, each once, also over crashes: for replay and for dead letters
-    audit       every CRC, every gap
-    profile     what is in a topic; page draws it
+    copying     records to topics, each once, even across crashes: for replay and dead letters
+    audit       checks every CRC and finds every gap
+    profile     statistics of a topic; page renders them as HTML
 
-The bytes stay in Python workers, in Arrow columns, whoever starts them. One machine needs no JVM for that, so a job
-takes processes unless it is given a Spark master. docs/jobs.md shows how they are used.
+The data stays in Python workers, in Arrow columns. A single machine needs no JVM for that, so a job runs in processes
+unless it is given a Spark master. docs/jobs.md is the manual.
 """

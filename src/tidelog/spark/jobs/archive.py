@@ -1,16 +1,16 @@
-"""A topic to Parquet files or a Delta table, each record once, also if it is killed at any point and started again.
+"""Archives a topic to Parquet files or a Delta table, each record once, even if the job is killed and restarted.
 
     PATH/day=2026-11-15/orders-3-00000000000000500000-00000000000001000000.parquet
-    PATH/_tidelog/progress.json     up to where everything is archived, and with which settings
-    PATH/_tidelog/plan.json         what a run is doing: ranges of offsets, written before anything else
+    PATH/_tidelog/progress.json     the offsets before which everything is archived, and the settings
+    PATH/_tidelog/plan.json         the ranges of offsets of the current run, written before anything else
     PATH/_tidelog/drafts/           files being written
 
-A file has the records of one range of one partition and one day, and is named by them. A plan that was begun is done
-again as it stands: the same ranges make the same files, each of which replaces itself by a rename. In a Delta table
-files count when they are committed: one commit for a plan, with the plan's number as the transaction of an
-application, which the table remembers; a plan that it knows is not committed again. Progress is written last.
+A file has the records of one range of one partition and one day, and is named after them. An unfinished plan is
+repeated unchanged: the same ranges make the same files, which replace the earlier ones by rename. In a Delta table,
+files count when they are committed. Each plan is one commit with the plan's number as its application transaction,
+which the table stores; a plan that the table has is not committed again. Progress is written last.
 
-Then the offsets are committed for a consumer group, for which retention can be made to wait (a topic's config
+Finally the offsets are committed for a consumer group, so that retention can wait for the archive (the topic's config
 `tidelog.retention.wait.for.group`).
 """
 
@@ -27,9 +27,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from tidelog.client import Client, connect
+from tidelog.client import Client
 from tidelog.errors import InvalidInput, TidelogError
 from tidelog.model import Offset, TopicPartition
+from tidelog.spark.clients import connect_patiently
 from tidelog.spark.jobs.ranges import Range, cut, ends, read_columns
 from tidelog.spark.jobs.workers import SMALL_RECORDS, run_units
 
@@ -44,7 +45,7 @@ _ROW_GROUP = 262_144
 _STATE_FORMAT = 1
 _DAY_US = 86_400_000_000
 _DAY_NAME = "%Y-%m-%d"
-_SHARED_SECONDS = 30.0  # for a file of another machine to appear here
+_SHARED_SECONDS = 30.0  # how long a file of another machine may take to appear here
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class ArchiveSettings:
     path: str
     format: Format = "parquet"
     value_schema: str | None = None
-    """DDL; values are JSON then, and what cannot be read is kept as bytes in `_corrupt`."""
+    """DDL. If set, values are decoded as JSON; those that cannot be decoded are stored as bytes in `_corrupt`."""
     compression: str = "zstd"
     file_records: int = _FILE_RECORDS
     group: str | None = None
@@ -64,7 +65,7 @@ class ArchiveSettings:
         return self.group or f"tidelog-archive.{self.topic}"
 
     def kept(self) -> dict[str, Any]:
-        """What must stay the same from run to run."""
+        """The settings that must be the same in every run."""
         return {"topic": self.topic, "format": self.format, "value_schema": self.value_schema}
 
 
@@ -75,7 +76,7 @@ class Unit(NamedTuple):
 
 class WrittenFile(NamedTuple):
     path: str
-    """Below the archive's own."""
+    """Relative to the archive's path."""
     day: str
     rows: int
     size_bytes: int
@@ -87,12 +88,12 @@ class UnitDone(NamedTuple):
 
 
 class Archive:
-    """One run: `plan`, then `run`. Holds a lock on the place from the beginning; close it."""
+    """One run: `plan`, then `run`. Holds a lock on the archive until `close` is called."""
 
     def __init__(self, client: Client, settings: ArchiveSettings) -> None:
         self._client = client
         self._root = Path(settings.path).absolute()
-        self._settings = replace(settings, path=str(self._root))  # workers may be in folders of their own
+        self._settings = replace(settings, path=str(self._root))  # workers may have other working directories
         self._state = self._root / "_tidelog"
         self._state.mkdir(parents=True, exist_ok=True)
         self._lock = (self._state / "lock").open("w")
@@ -100,7 +101,7 @@ class Archive:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self._lock.close()
-            raise InvalidInput(f"another archive run is at work in {settings.path}; wait for it to end") from None
+            raise InvalidInput(f"another archive run is active in {settings.path}; wait for it to end") from None
         try:
             self._progress = self._read_progress()
             self.is_resumed = self._pending() is not None
@@ -127,12 +128,13 @@ class Archive:
         topic_id = self._client.topic(settings.topic).topic_id.hex()
         if progress["topic_id"] not in ("", topic_id):
             raise InvalidInput(
-                f"{settings.topic} was deleted and created again since {settings.path} was begun; use another path"
+                f"{settings.topic} was deleted and created again since the first run to {settings.path}; "
+                "use another path"
             )
         return {**progress, "topic_id": topic_id}
 
     def _pending(self) -> dict[str, Any] | None:
-        """A plan that was begun and not finished."""
+        """The unfinished plan of an earlier run, if there is one."""
         file = self._state / "plan.json"
         if not file.exists():
             return None
@@ -142,7 +144,7 @@ class Archive:
     # --- a run ------------------------------------------------------------------------------------------------------
 
     def plan(self) -> list[Unit]:
-        """What there is to do; what a run before has begun comes first, and alone."""
+        """The units to do. If an earlier run left a plan unfinished, only that plan is done in this run."""
         pending = self._pending()
         if pending is not None:
             ranges = [Range(*part) for part in pending["ranges"]]
@@ -154,15 +156,14 @@ class Archive:
                 if start < first:
                     raise TidelogError(
                         f"{self._settings.topic}-{partition}: offsets {start} to {first - 1} were deleted before "
-                        "they were archived. To prevent that, set on the topic "
-                        f"tidelog.retention.wait.for.group={self._settings.group_name}; "
-                        "--skip-lost goes on without them"
+                        "they were archived. To continue without them, use --skip-lost; to prevent this, set the "
+                        f"topic's config tidelog.retention.wait.for.group={self._settings.group_name}"
                     )
                 ranges += cut(Range(self._settings.topic, partition, start, last), self._settings.file_records)
         return [Unit(self._settings, part) for part in ranges]
 
     def skip_lost(self) -> int:
-        """Accept that records were deleted before they were archived; how many."""
+        """Accept that records were deleted before they were archived; returns their number."""
         lost = 0
         for partition, (first, _) in ends(self._client, self._settings.topic).items():
             start = self._progress["offsets"].get(str(partition), first)
@@ -180,7 +181,7 @@ class Archive:
         processes: int | None = None,
         at: Callable[[str], None] = lambda _: None,
     ) -> Iterator[UnitDone]:
-        """Do it. `at` is told every point between two effects, for tests that stop there."""
+        """Carry out the units. `at` is called between any two effects, for tests that stop there."""
         done: list[UnitDone] = []
         if units:
             number = self._progress["plan"] + 1
@@ -213,15 +214,16 @@ class Archive:
         at("group told")
 
     def _see_here(self, done: UnitDone) -> None:
-        """What other machines wrote counts when it is in the folder that this one sees, whole. A network's file
-        system may take a moment."""
+        """Files of other machines count when this machine sees them in full size. A network file system may need some
+        time for that."""
         for file in done.files:
             place, deadline = self._root / file.path, time.monotonic() + _SHARED_SECONDS
             while not _has_size(place, file.size_bytes):
                 if time.monotonic() > deadline:
                     raise TidelogError(
-                        f"a worker has written {place}, and it is not here; with --master, --to must be a folder "
-                        "that every machine of the cluster has mounted at the same place. Nothing counts as archived"
+                        f"a worker has written {place}, but this machine does not see it; with --master, --to must "
+                        "be a folder that every machine of the cluster has mounted at the same path. Nothing was "
+                        "archived"
                     )
                 time.sleep(0.1)
 
@@ -275,7 +277,7 @@ def _say(settings: dict[str, Any]) -> str:
 
 
 def _write_json(path: Path, content: Any) -> None:  # noqa: ANN401  (JSON)
-    """Whole or not at all, and there after a power loss."""
+    """Write atomically and durably: rename and fsync."""
     draft = path.with_suffix(f".{uuid.uuid4().hex[:8]}")
     with draft.open("w") as file:
         json.dump(content, file, indent=1)
@@ -287,7 +289,7 @@ def _write_json(path: Path, content: Any) -> None:  # noqa: ANN401  (JSON)
 
 def _has_size(path: Path, size_bytes: int) -> bool:
     try:
-        os.listdir(path.parent)  # so that NFS looks again
+        os.listdir(path.parent)  # makes NFS refresh its cache
         return path.stat().st_size == size_bytes
     except FileNotFoundError:
         return False
@@ -338,7 +340,7 @@ def _delta_schema(settings: ArchiveSettings) -> Any:  # noqa: ANN401  (a schema 
 
 
 def write_unit(unit: Unit) -> UnitDone:
-    """The files of a range, in place when this returns."""
+    """Write the files of a range; they have their final names when this returns."""
     import pyarrow as pa
 
     settings, part = unit.settings, unit.range
@@ -348,7 +350,7 @@ def write_unit(unit: Unit) -> UnitDone:
     shape = _Shape(settings, part.partition)
     writers: dict[str, pq.ParquetWriter] = {}
     rows: dict[str, int] = {}
-    with connect(settings.bootstrap) as client, contextlib.ExitStack() as open_files:
+    with connect_patiently(settings.bootstrap) as client, contextlib.ExitStack() as open_files:
         for columns in read_columns(client, part, _COLUMNS):
             shaped = shape(columns)
             for day, mine in _by_day(shaped):
@@ -365,7 +367,7 @@ def write_unit(unit: Unit) -> UnitDone:
 
 
 def _by_day(rows: "pa.RecordBatch") -> "Iterator[tuple[str, pa.RecordBatch]]":
-    """The rows of each day. Told apart as numbers: a text for each row takes longer than the file."""
+    """The rows of each day. Days are compared as numbers: formatting each row would take longer than the file."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -389,7 +391,7 @@ def _writer(path: Path, schema: "pa.Schema", settings: ArchiveSettings) -> "pq.P
         schema,
         compression=settings.compression,
         use_dictionary=["key", "timestampType", "partition"],
-        column_encoding={"offset": "DELTA_BINARY_PACKED"},  # most of them follow each other: next to nothing is left
+        column_encoding={"offset": "DELTA_BINARY_PACKED"},  # most are consecutive: they take almost no space
     )
 
 
@@ -410,7 +412,7 @@ def _move(draft: Path, root: Path, day: str, rows: int, part: Range) -> WrittenF
 
 
 class _Shape:
-    """Columns as they are read to columns as they are kept."""
+    """Converts the columns that are read to those of the archive's files."""
 
     def __init__(self, settings: ArchiveSettings, partition: int) -> None:
         self.schema = file_schema(settings)

@@ -1,21 +1,21 @@
-"""Every CRC and every gap: of a data directory, file by file, or of what a broker serves, batch by batch.
+"""Checks every CRC and finds every gap: in a data directory, file by file, or through a broker, batch by batch.
 
-Files are checked by `storage.local.verify`, one partition to a process. Through a broker a partition is read in
-ranges, each by a process; a batch that lies in two of them counts in the first.
+The storage engine checks the files, one partition per process. Through a broker, a partition is read in ranges, one
+per process; a batch that is in two ranges counts in the first.
 """
 
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from tidelog.client import Client, FetchOptions, connect
+from tidelog.client import Client, FetchOptions
 from tidelog.errors import CorruptBatch, TidelogError
 from tidelog.model import Offset
 from tidelog.records.batch import iterate
 from tidelog.records.record import decode
+from tidelog.spark.clients import connect_patiently
 from tidelog.spark.jobs.ranges import Range, cut, ends
-from tidelog.storage.local.files import OsFiles
-from tidelog.storage.local.inspect import find_partitions, holder_of
-from tidelog.storage.local.verify import PartitionCheck
+from tidelog.storage.direct import KeptLog
+from tidelog.storage.engines import kept_logs
 
 _RANGE = 2_000_000
 _MAX_FINDINGS = 1000
@@ -32,7 +32,7 @@ class Problem(NamedTuple):
 
 
 class Audited(NamedTuple):
-    """What was looked at in one unit, and what is wrong with it."""
+    """What one unit checked, and the problems it found."""
 
     topic: str
     partition: int
@@ -43,12 +43,20 @@ class Audited(NamedTuple):
 
 
 class DirectoryUnit(NamedTuple):
-    topic: str
-    partition: int
-    directory: str
-    in_use: bool
+    kept: KeptLog
     deep: bool
-    size: int
+
+    @property
+    def topic(self) -> str:
+        return self.kept.partition.topic
+
+    @property
+    def partition(self) -> int:
+        return self.kept.partition.partition
+
+    @property
+    def size(self) -> int:
+        return self.kept.size_bytes
 
 
 class BrokerUnit(NamedTuple):
@@ -63,16 +71,7 @@ class BrokerUnit(NamedTuple):
 
 
 def plan_directory(path: str, topics: Sequence[str] = (), *, deep: bool = False) -> list[DirectoryUnit]:
-    files = OsFiles()
-    in_use = holder_of(path) is not None
-    units = []
-    for place in find_partitions(files, path):
-        if place.partition is None or (topics and place.partition.topic not in topics):
-            continue
-        from tidelog.storage.local.inspect import list_partition
-
-        size = sum(list_partition(files, place.directory).segments.values())
-        units.append(DirectoryUnit(*place.partition, place.directory, in_use, deep, size))
+    units = [DirectoryUnit(kept, deep) for kept in kept_logs(path) if not topics or kept.partition.topic in topics]
     return sorted(units, key=lambda unit: -unit.size)
 
 
@@ -89,23 +88,12 @@ def plan_broker(
 
 
 def audit_directory(unit: DirectoryUnit) -> Audited:
-    check = PartitionCheck(OsFiles(), unit.directory, in_use=unit.in_use, deep=unit.deep)
-    problems: list[Problem] = []
-    for finding in check:
-        if len(problems) < _MAX_FINDINGS:
-            problems.append(
-                Problem(
-                    finding.severity.value,
-                    unit.topic,
-                    unit.partition,
-                    finding.offset,
-                    finding.what,
-                    finding.path,
-                    finding.position,
-                )
-            )
-    tally = check.tally
-    return Audited(unit.topic, unit.partition, tally.batches, tally.records, tally.size_bytes, problems)
+    checked = unit.kept.log.check(in_use=unit.kept.in_use, deep=unit.deep, most_problems=_MAX_FINDINGS)
+    problems = [
+        Problem(one.severity, unit.topic, unit.partition, one.offset, one.what, one.file, one.position)
+        for one in checked.problems
+    ]
+    return Audited(unit.topic, unit.partition, checked.batches, checked.records, checked.size_bytes, problems)
 
 
 def audit_broker(unit: BrokerUnit) -> Audited:
@@ -120,7 +108,7 @@ def audit_broker(unit: BrokerUnit) -> Audited:
     expected = part.start
     fetch = FetchOptions(max_wait_ms=100, max_bytes=32 << 20, partition_max_bytes=8 << 20, out_of_range="error")
     try:
-        with connect(unit.bootstrap) as client:
+        with connect_patiently(unit.bootstrap) as client:
             for chunk in client.read_range(part.topic, part.partition, part.start, part.end, fetch=fetch):
                 if chunk.next_offset == chunk.from_offset:
                     break
@@ -133,7 +121,7 @@ def audit_broker(unit: BrokerUnit) -> Audited:
                     if header.last_offset < expected and header.last_offset >= part.start:
                         wrong(f"offset {header.last_offset} comes after {expected - 1}", header.last_offset)
                     expected = max(expected, header.next_offset)
-                    if header.base_offset >= part.start:  # else it counts in the range before
+                    if header.base_offset >= part.start:  # else it counts in the previous range
                         batches += 1
                         records += header.record_count
                         size += len(view.view)
@@ -150,7 +138,7 @@ def audit_broker(unit: BrokerUnit) -> Audited:
 
 
 def by_partition(results: Sequence[Audited]) -> Iterator[Audited]:
-    """Units of a partition put together."""
+    """The results, with the units of each partition added up."""
     together: dict[tuple[str, int], Audited] = {}
     for one in results:
         place = (one.topic, one.partition)

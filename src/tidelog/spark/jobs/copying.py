@@ -1,11 +1,11 @@
-"""Records to topics, each written once, also if the process is killed at any point and the job started again.
+"""Copies records to topics, each exactly once, even if the process is killed at any point and the job is restarted.
 
-A journal, a file, says before a step what the step is going to read, and after it that it is done. All batches of a
-job carry one producer id, kept in the journal, and sequence numbers that follow from the journal. A step that was
-begun is done again from the same range of offsets: the same records make the same batches with the same numbers, and
-the broker, which remembers the last five batches of a producer in each partition, leaves out what it has. So a step
-sends at most five batches to a partition. A broker forgets a producer after a day (`producer.id.expiration.ms`): a
-job that was cut short should be taken up again before that.
+A journal file records before each step which offsets it will read, and after it that it is done. All batches of a job
+have one producer id, stored in the journal, and sequence numbers that are derived from the journal. An unfinished
+step is repeated with the same range of offsets: the same records make the same batches with the same sequence
+numbers. The broker remembers the last five batches of a producer in each partition and ignores duplicates of them, so
+a step sends at most five batches to a partition. A broker forgets a producer after a day
+(`producer.id.expiration.ms`): restart an interrupted job before that.
 """
 
 import json
@@ -35,18 +35,18 @@ _SEQUENCE_MASK = 0x7FFF_FFFF
 _FORMAT = 1
 
 Route: TypeAlias = "Callable[[Range, pa.RecordBatch], Mapping[TopicPartition, pa.RecordBatch]]"
-"""Says where records go, and in which shape: a batch of a range to batches with key, value, headers, timestamp."""
+"""Maps a batch of a range to target partitions, each with a batch of key, value, headers and timestamp."""
 
 
 @dataclass
 class Journal:
-    """What is kept of a copy; written whole, by rename."""
+    """The progress of a copy, in a file that is replaced atomically."""
 
     path: Path
     identity: dict[str, Any]
-    """What the copy is: a journal of another one is refused."""
+    """Identifies the copy: the journal of another copy is refused."""
     positions: dict[str, Offset] = field(default_factory=dict)
-    """By `topic/partition` of what is read: everything before is copied."""
+    """By source `topic/partition`: all records before this offset are copied."""
     intent: dict[str, Any] | None = None
     producer: tuple[int, int] | None = None
     sequences: dict[str, int] = field(default_factory=dict)
@@ -60,17 +60,17 @@ class Journal:
         try:
             content = json.loads(path.read_text())
             if content.pop("format") != _FORMAT:
-                raise InvalidInput(f"{path} was written by another version")
+                raise InvalidInput(f"{path} was written by another version of Tidelog; use that, or another file")
             journal = cls(path, **content)
         except (ValueError, TypeError, KeyError):
-            raise InvalidInput(f"{path} is not a journal of a copy; delete it to begin anew") from None
+            raise InvalidInput(f"{path} is not a journal of a copy; delete it to start from the beginning") from None
         if journal.identity != identity:
             raise InvalidInput(f"{path} belongs to another copy ({journal.identity}); delete it or name another file")
         return journal
 
     @staticmethod
     def peek(path: Path) -> dict[str, Any] | None:
-        """What the journal there is of, if there is one."""
+        """The identity of the copy whose journal is at this path; None if there is no journal."""
         if not path.exists():
             return None
         identity = json.loads(path.read_text()).get("identity")
@@ -96,7 +96,7 @@ class Journal:
 
 
 class Copier:
-    """One copy at a time; one thread."""
+    """Copies records. Not thread-safe, and one copy at a time."""
 
     def __init__(self, client: Client, journal: Journal, route: Route, *, codec: Codec = Codec.NONE) -> None:
         self._client = client
@@ -105,8 +105,8 @@ class Copier:
         self._codec = codec
 
     def copy(self, parts: Sequence[Range], at: Callable[[str], None] = lambda _: None) -> Iterator[int]:
-        """Copy what is not copied yet; gives the numbers of records as they are written. `at` is told every point
-        between two effects, for tests that stop there."""
+        """Copy what is not copied yet; yields the number of records of each step. `at` is called between any two
+        effects, for tests that stop there."""
         self._be_known()
         unfinished = self._journal.intent
         if unfinished is not None:
@@ -122,7 +122,7 @@ class Copier:
         if self._journal.producer is None:
             with self._client.batch_sender() as sender:
                 identity = sender.identity
-            assert identity is not None  # senders are idempotent unless told otherwise
+            assert identity is not None  # senders are idempotent by default
             self._journal.producer = (identity.producer_id, identity.epoch)
             self._journal.save()
 
@@ -130,7 +130,7 @@ class Copier:
         journal = self._journal
         batches, records = self._encode(step)
         while any(len(made) > _MAX_BATCHES for made in batches.values()):
-            assert journal.intent is None  # it was cut to size when it was meant
+            assert journal.intent is None  # a stored intent was cut to size before it was stored
             step = step._replace(end=step.start + max(1, step.size // 2))
             batches, records = self._encode(step)
         journal.intent = step._asdict()
@@ -149,7 +149,7 @@ class Copier:
         return records
 
     def _encode(self, step: Range) -> tuple[dict[TopicPartition, list[tuple[bytearray, int]]], int]:
-        """The batches of a step, each with the sequence number that follows it."""
+        """The batches of a step, each with the sequence number after it."""
         import pyarrow as pa
 
         assert self._journal.producer is not None

@@ -1,4 +1,4 @@
-"""Spark's way to write a schema (`id bigint NOT NULL, tags array<string>`) read without a JVM."""
+"""Parses a schema in Spark's DDL (`id bigint NOT NULL, tags array<string>`) without a JVM."""
 
 import re
 
@@ -60,13 +60,13 @@ class _Reader:
         while text[position:].strip():
             found = _TOKEN.match(text, position)
             if found is None:
-                raise self._refuse(f"cannot be read at {text[position : position + 20].strip()!r}")
+                raise self._refuse(f"cannot be parsed at {text[position : position + 20].strip()!r}")
             self._tokens.append(found[1])
             position = found.end()
 
     def _refuse(self, what: str) -> InvalidInput:
         return InvalidInput(
-            f"the schema {self._text!r} {what}; write it such as: id bigint NOT NULL, tags array<string>"
+            f"the schema {self._text!r} {what}; an example of a valid one: id bigint NOT NULL, tags array<string>"
         )
 
     def _next(self, expected: str | None = None) -> str:
@@ -129,7 +129,7 @@ class _Reader:
         if word == "struct":
             self._next("<")
             return StructType(self.fields(">", depth + 1))
-        raise self._refuse(f"has the type {word!r}, which does not exist")
+        raise self._refuse(f"has the unknown type {word!r}")
 
     def _decimal(self) -> DecimalType:
         if not self._at("("):
@@ -143,5 +143,5 @@ class _Reader:
         if not (
             precision.isdigit() and scale.isdigit() and 1 <= int(precision) <= 38 and int(scale) <= int(precision)
         ):
-            raise self._refuse(f"has decimal({precision},{scale})")
+            raise self._refuse(f"has decimal({precision},{scale}), which is out of range")
         return DecimalType(int(precision), int(scale))

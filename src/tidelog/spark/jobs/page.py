@@ -1,4 +1,4 @@
-"""A profile as one HTML file: charts are SVG in it, and nothing is loaded from anywhere."""
+"""Renders a profile as one HTML file, with charts in SVG and no external resources."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -43,8 +43,8 @@ def _topic(profile: TopicProfile) -> str:
         "records": f"{row['records']:,}",
         "bytes of values": _bytes(row["value_bytes"]),
         "partitions": f"{row['partitions']:,}",
-        "different keys": f"{row['distinct_keys']:,}",
-        "of the heaviest key": f"{row['top_key_share']:.1%}",
+        "distinct keys": f"{row['distinct_keys']:,}",
+        "share of the most frequent key": f"{row['top_key_share']:.1%}",
         "largest to mean partition": f"{row['partition_skew']:.2f}",
         "first record": _time(row["first_ms"]),
         "last record": _time(row["last_ms"]),
@@ -65,7 +65,7 @@ def _topic(profile: TopicProfile) -> str:
             f"<td>{count / row['records']:.2%}"
             for key, count in profile.top_keys()
         )
-        html += f"<h3>Heaviest keys</h3><table>{keys}</table>"
+        html += f"<h3>Most frequent keys</h3><table>{keys}</table>"
     return html
 
 
@@ -80,7 +80,7 @@ def _over_time(profile: TopicProfile, buckets: int = 60) -> list[tuple[str, int]
 
 
 def _sizes(profile: TopicProfile) -> list[tuple[str, int]]:
-    """By powers of two."""
+    """Number of values by size, in powers of two."""
     by_power: dict[int, int] = {}
     for size, count in profile.facts.value_sizes.items():
         by_power[size.bit_length()] = by_power.get(size.bit_length(), 0) + count

@@ -1,8 +1,8 @@
-"""What is in a topic: counts, sizes, keys, times. Computed in workers over columns, put together here.
+"""Statistics of a topic: counts, sizes, keys, times. Workers compute them from columns; here they are combined.
 
-Counts, bytes, times and the sizes of values are exact. Keys: how many there are is an estimate (from the smallest of
-their hashes), and the heaviest ones are counted exactly as long as a worker sees fewer than 100,000 different keys in
-its range; beyond that, light ones are dropped on the way.
+Counts, bytes, times and the sizes of values are exact. The number of distinct keys is an estimate (from the smallest
+of their hashes). The most frequent keys are counted exactly while a worker sees fewer than 100,000 distinct keys in
+its range; beyond that, rare ones are dropped on the way.
 """
 
 from collections import Counter
@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tidelog.client import Client, connect
+from tidelog.client import Client
 from tidelog.model import Offset
+from tidelog.spark.clients import connect_patiently
 from tidelog.spark.jobs.ranges import Range, cut, ends, read_columns
 
 _RANGE = 1_000_000
@@ -33,7 +34,7 @@ class Unit(NamedTuple):
 
 @dataclass
 class Facts:
-    """Of one range, or of many put together."""
+    """The statistics of one range, or of many combined."""
 
     records: int = 0
     key_bytes: int = 0
@@ -95,7 +96,7 @@ class TopicProfile:
     topic: str
     facts: Facts
     partitions: dict[int, int]
-    """Records of each."""
+    """Number of records by partition."""
     offsets: dict[int, tuple[Offset, Offset]]
 
     def top_keys(self, count: int = 10) -> list[tuple[bytes, int]]:
@@ -145,7 +146,7 @@ def profile_unit(unit: Unit) -> tuple[Range, Facts]:
     from tidelog.records.columnar import murmur2_partitions
 
     facts = Facts()
-    with connect(unit.bootstrap) as client:
+    with connect_patiently(unit.bootstrap) as client:
         for columns in read_columns(client, unit.range, ("key", "value", "headers", "timestamp")):
             key, value = columns.column("key"), columns.column("value")
             facts.records += columns.num_rows

@@ -28,8 +28,8 @@ class Range(NamedTuple):
 
 
 def ends(client: Client, topic: str, *, committed: bool = True) -> dict[int, tuple[Offset, Offset]]:
-    """The first and the next offset of each partition. `committed`: up to the first open transaction; what is behind
-    it can be read when that has ended."""
+    """The start and end offset of each partition. `committed`: the end is the first open transaction; records after
+    it can be read when it has ended."""
     partitions = [TopicPartition(topic, row.partition) for row in client.topic(topic).partitions]
     if not partitions:
         raise InvalidInput(f"{topic} has no partitions")
@@ -39,7 +39,7 @@ def ends(client: Client, topic: str, *, committed: bool = True) -> dict[int, tup
 
 
 def cut(whole: Range, size: int) -> Iterator[Range]:
-    """In pieces that end at multiples of `size`: the same ones whenever it is done."""
+    """Cut into pieces that end at multiples of `size`, so that a repeated cut gives the same pieces."""
     position = whole.start
     while position < whole.end:
         end = min(whole.end, (position // size + 1) * size)
@@ -48,8 +48,9 @@ def cut(whole: Range, size: int) -> Iterator[Range]:
 
 
 def count_records(client: Client, part: Range) -> int:
-    """The committed records of the range: fewer than offsets, of which markers of transactions take some too. By the
-    headers of batches; what compaction took out of one is counted."""
+    """The number of committed records in the range. It is lower than the number of offsets, since markers of
+    transactions have offsets, too. Taken from the headers of batches, so records that compaction removed from a batch
+    are counted."""
     if part.size <= 0:
         return 0
     count = 0
@@ -63,14 +64,14 @@ def count_records(client: Client, part: Range) -> int:
 
 def read_columns(client: Client, part: Range, columns: Sequence[str]) -> "Iterator[pa.RecordBatch]":
     """The committed records of the range, in order."""
-    from tidelog.records.columnar import decode_columns  # takes a second to load; an audit needs none of it
+    from tidelog.records.columnar import decode_columns  # takes a second to load; an audit does not need it
 
     for chunk in client.read_range(part.topic, part.partition, part.start, part.end, fetch=FETCH):
         if chunk.next_offset == chunk.from_offset:
             if chunk.readable_end < part.end:
                 raise TidelogError(
                     f"{part.topic}-{part.partition} ends at offset {chunk.readable_end}, "
-                    f"but was to be read up to {part.end}"
+                    f"but should be read up to {part.end}"
                 )
             return
         yield from decode_columns(

@@ -1,4 +1,4 @@
-"""A stretch of a topic written to another one: keys, values, headers and timestamps as they are."""
+"""Copies a range of a topic to another topic; keys, values, headers and timestamps stay the same."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def plan(client: Client, topic: str, start: Start, end: Start, partitions: Sequence[int] = ()) -> list[Range]:
-    """The ranges that these starts and ends mean now."""
+    """The ranges of offsets between `start` and `end`, as of now."""
     there = ends(client, topic)
     wanted = sorted(partitions or there)
     missing = [number for number in wanted if number not in there]
@@ -36,16 +36,16 @@ def plan(client: Client, topic: str, start: Start, end: Start, partitions: Seque
 
 
 def journal_path(bootstrap: str, source: str, target: str, asked: Sequence[str]) -> Path:
-    """The same for the same words, so that a command given again takes up what it left."""
+    """The same path for the same arguments, so that a repeated command resumes where it was interrupted."""
     told = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
     words = hashlib.sha256(json.dumps([bootstrap, source, target, *asked]).encode()).hexdigest()[:12]
     return Path(told) / "tidelog" / "replays" / f"{source}-to-{target}-{words}.json"
 
 
 class Replay:
-    """What is left of it is done by `copier.copy(replay.parts)`.
+    """A replay; `copier.copy(replay.parts)` copies what is left of it.
 
-    The journal keeps the ranges that were meant when it began, since `-1h` and `latest` mean others later.
+    The journal stores the ranges as of the first start, since `-1h` and `latest` mean other offsets later.
     """
 
     def __init__(self, client: Client, target: str, parts: Sequence[Range], journal: Path) -> None:
@@ -54,7 +54,7 @@ class Replay:
         if kept is not None:
             parts = [Range(*part) for part in kept["parts"]]
         if not parts:
-            raise InvalidInput("there is nothing to replay")
+            raise InvalidInput("there is nothing to replay: no partitions are selected")
         identity = {"from": parts[0].topic, "to": target, "parts": [list(part) for part in parts]}
         self._journal = Journal.open(journal, identity)
         self._count = client.partition_count(target, create=True)
@@ -71,7 +71,7 @@ class Replay:
         return sum(max(0, part.end - self._journal.position(part)) for part in self.parts)
 
     def _route(self, part: Range, columns: "pa.RecordBatch") -> "Mapping[TopicPartition, pa.RecordBatch]":
-        """The partition of the same number, if there is one; else where the key belongs, or in turn."""
+        """The partition with the same number, if it exists; else by the key's hash, or by number without a key."""
         if part.partition < self._count:
             return {TopicPartition(self._target, part.partition): columns}
         import numpy as np

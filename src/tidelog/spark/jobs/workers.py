@@ -1,7 +1,7 @@
-"""Units of work in processes of this machine, or in Spark's Python workers when there is a master.
+"""Runs units of work in processes of this machine, or in Spark's Python workers if a master is given.
 
-A unit and its result are small values that can be pickled; the function is one of a module. What a unit does must be
-right however often it is done: Spark, and a job that is started again, may do it twice.
+A unit and its result are small values that can be pickled; the function is at the top level of a module. Units must
+be idempotent: Spark, or a restarted job, may run them twice.
 """
 
 import multiprocessing
@@ -27,8 +27,8 @@ def run_units(
     processes: int | None = None,
     is_small: bool = False,
 ) -> Iterator[Result]:
-    """Results as they come, in any order. The first failure ends it and is raised. What `is_small` is done here: it
-    is over before other processes are up. `conf` is for Spark."""
+    """The results as they arrive, in any order. The first failure is raised and stops the rest. Work that `is_small`
+    runs in this process: it takes less time than starting others. `conf` is for Spark."""
     if not units:
         return
     if master is not None:
@@ -50,7 +50,7 @@ def run_units(
 def _on_spark(
     work: Callable[[Unit], Result], units: Sequence[Unit], master: str, conf: Mapping[str, str] | None
 ) -> Iterator[Result]:
-    """A Spark job for each unit, as many at a time as there are cores: a result comes when its unit is done."""
+    """Run a Spark job for each unit, as many at a time as there are cores, so that results arrive one by one."""
     from tidelog.spark import clusters
     from tidelog.spark.session import spark_session
 

@@ -1,14 +1,18 @@
-"""Declared pipelines on Tidelog's topics: words for definitions files, and what `tidelog pipeline` does.
+"""Declared pipelines on Tidelog's topics: functions for definitions files, and the work of `tidelog pipeline`.
 
     definitions     `topic` and `to_topic`, for the definitions files of a project
-    letters         what a dead letter is: the record as it was, and headers about what is wrong with it
-    project         the folder: its spec, what is kept about its runs
-    engine          a Spark that pipelines run on, and one run of them
-    tables          the tables of a project known again in the next process, without a metastore
-    progress        rows and lag while it runs, from what Spark reports
-    retrying        dead letters played back
+    letters         the format of dead letters: the unchanged record, and headers with the error
+    project         the folder of a project: its spec, and the list of its runs
+    engine          starts Spark for pipelines, and runs a project
+    declared        the tables that the definitions declare, and the flows into them
+    tables          remembers the tables of a project for the next process, without a metastore
+    consistency     checks that tables and checkpoints belong together
+    places          folders in any file system that Hadoop supports
+    lock            one run of a project at a time
+    progress        rows and lag during a run, from Spark's reports
+    retrying        writes dead letters back to their topics
 
-docs/pipelines.md shows how it is used.
+docs/pipelines.md is the manual.
 """
 
 from tidelog.spark.pipelines.definitions import decode_json, to_topic, topic

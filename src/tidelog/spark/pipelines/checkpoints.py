@@ -1,4 +1,4 @@
-"""How far a project's flows have come, from their checkpoints: files that Spark writes, one for each micro-batch."""
+"""The progress of a project's flows, from their checkpoints: Spark writes a file for each micro-batch."""
 
 import json
 from pathlib import Path
@@ -7,7 +7,7 @@ from tidelog.spark.pipelines.progress import Offsets, offsets_of
 
 
 def reached(storage: Path) -> dict[str, Offsets]:
-    """By flow, the offsets after what it has taken in; a batch counts when it is committed."""
+    """By flow, the next offsets to read after its last committed batch."""
     found: dict[str, Offsets] = {}
     for commits in (storage / "_checkpoints").glob("**/commits"):
         run = commits.parent

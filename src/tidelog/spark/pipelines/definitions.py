@@ -1,4 +1,4 @@
-"""Words for the definitions files of a pipeline.
+"""Functions for the definitions files of a pipeline.
 
     from pyspark import pipelines as dp
     from tidelog.spark.pipelines import topic, to_topic
@@ -40,7 +40,7 @@ _SOURCE, _RAW, _DECODED, _ERROR, _CORRUPT = "_source", "_raw", "_decoded", "_err
 
 @dataclass
 class Declared:
-    """What the definitions files of a project have declared so far; the one who loads them looks and clears."""
+    """What the definitions files of a project have declared so far. The loader of the files reads and clears it."""
 
     sources: list[tuple[str, str]] = field(default_factory=list)
     """(bootstrap servers, topic)"""
@@ -68,21 +68,22 @@ def topic(
     bootstrap: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> str:
-    """Declare a topic as a streaming view, named like the topic unless `view` says otherwise; gives the view's name.
+    """Declare a topic as a streaming view; returns the view's name: `view`, or by default the topic's.
 
     With a `schema` (DDL, or a StructType) values are JSON, and the view has its fields as columns, plus `_record`: a
-    struct of key, topic, partition, offset, timestamp and headers. Without, it has those of `format("tidelog")`.
+    struct of key, topic, partition, offset, timestamp and headers. Without a schema, it has the columns of
+    `format("tidelog")`.
 
     A record is bad if it cannot be decoded, if a field that is NOT NULL is missing, or if an expectation (a name and
-    a SQL condition on the columns) does not hold. Bad ones go to the topic `dead_letters`, by default the topic's
+    a SQL condition on the columns) does not hold. Bad records go to the topic `dead_letters`, by default the topic's
     name with `.dead-letters`.
 
-    For windows, `event_time` (a SQL expression on the columns) becomes the column `_time`, with a watermark: what is
-    later than `late` may be left out. (`withWatermark` on the view is too late: Spark would have to know the view's
-    columns while the pipeline is still being declared.)
+    For windows, `event_time` (a SQL expression on the columns) becomes the column `_time`, with a watermark: records
+    that are later than `late` may be left out. (`withWatermark` on the view does not work: Spark would have to know
+    the view's columns while the pipeline is still being declared.)
 
-    The first run begins at the earliest record, and records of aborted transactions are left out; `options` go to the
-    source.
+    The first run begins at the earliest record. Records of aborted transactions are left out. `options` are passed to
+    the source.
     """
     from pyspark import pipelines as dp
 
@@ -98,7 +99,7 @@ def topic(
     view = view or _identifier(name)
     checks = dict(expect or {})
     if checks and schema is None:
-        raise InvalidInput(f"topic({name!r}): expectations are about columns; give a schema with them")
+        raise InvalidInput(f"topic({name!r}): expectations are conditions on columns; add a schema")
     DECLARED.sources.append((servers, name))
     fields = parse_schema(schema) if schema is not None else None
 
@@ -140,11 +141,11 @@ def to_topic(
     bootstrap: str | None = None,
     options: Mapping[str, str] | None = None,
 ) -> Callable[[Query], None]:
-    """Decorates a function that gives a streaming DataFrame: its rows go to the topic.
+    """Decorates a function that returns a streaming DataFrame: its rows are written to the topic.
 
-    Each row is written as a JSON object; `key` names the column, or is the expression, that becomes the key. With
-    `json=False` the DataFrame is written as it is: columns key, value, headers, partition. `options` go to the sink,
-    which delivers exactly once unless they say otherwise.
+    Each row is written as a JSON object; `key` is the column, or the expression, for the key. With `json=False` the
+    DataFrame is written as it is: columns key, value, headers, partition. `options` are passed to the sink, which
+    delivers exactly once by default.
     """
 
     def declare(query: Query) -> None:
@@ -165,20 +166,22 @@ def _sink_options(servers: str, topic: str) -> dict[str, str]:
 
 
 def parse_schema(schema: "str | StructType") -> "StructType":
-    """Not to be called within a query: Spark reads the text."""
+    """Must not be called within a query: Spark parses the text."""
     from pyspark.sql.types import StructType
 
     if isinstance(schema, StructType):
         return schema
     parsed = StructType.fromDDL(schema)
     if not isinstance(parsed, StructType):
-        raise InvalidInput(f"the schema {schema!r} has no fields; write it such as: id bigint, amount double")
+        raise InvalidInput(
+            f"the schema {schema!r} has no fields; an example of a valid one: id bigint, amount double"
+        )
     return parsed
 
 
 def decode_json(records: "DataFrame", fields: "StructType", expect: Mapping[str, str] | None = None) -> "DataFrame":
-    """Records of `format("tidelog")` (with headers) judged: with the columns `_decoded`, a struct of these fields,
-    and `_error`, which is null if the record is good."""
+    """Records of `format("tidelog")` (with headers), with two more columns: `_decoded`, a struct of these fields, and
+    `_error`, which is null if the record is good."""
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql.types import StringType, StructField, StructType
 
@@ -187,13 +190,13 @@ def decode_json(records: "DataFrame", fields: "StructType", expect: Mapping[str,
     text = F.col("value").cast("string")
     raw = records.select(F.struct(*COLUMNS).alias(_SOURCE), F.from_json(text, everything, options).alias(_RAW))
     decoded = F.struct(*[F.col(f"{_RAW}.`{one.name}`").alias(one.name) for one in fields.fields])
-    # The conditions are about the fields of the value, so these are the columns while they are looked at.
+    # Conditions refer to the fields of the value, so these fields are columns while conditions are evaluated.
     judged = raw.withColumn(_DECODED, decoded).select(_SOURCE, _RAW, _DECODED, f"{_DECODED}.*")
     value = F.col(f"{_SOURCE}.value")
     unreadable = (
-        F.when(value.isNull(), F.lit("there is no value"))
+        F.when(value.isNull(), F.lit("the value is null"))
         .when(~F.is_valid_utf8(value.cast("string")), F.lit("the value is not UTF-8"))
-        .when(F.col(f"{_RAW}.{_CORRUPT}").isNotNull(), F.lit("the value is not JSON as the schema has it"))
+        .when(F.col(f"{_RAW}.{_CORRUPT}").isNotNull(), F.lit("the value is not JSON of this schema"))
         .when(F.col(_RAW).isNull(), F.lit("the value is not a JSON object"))
     )
     missing = [
@@ -202,7 +205,7 @@ def decode_json(records: "DataFrame", fields: "StructType", expect: Mapping[str,
         if not one.nullable
     ]
     broken = [
-        F.when(~F.coalesce(F.expr(condition), F.lit(False)), F.lit(f"not so: {name}"))
+        F.when(~F.coalesce(F.expr(condition), F.lit(False)), F.lit(f"expectation failed: {name}"))
         for name, condition in (expect or {}).items()
     ]
     problems = F.concat_ws("; ", *missing, *broken) if missing or broken else F.lit("")

@@ -1,4 +1,4 @@
-"""A shop, for `tidelog demo`: its events, and the pipeline on them."""
+"""The shop of `tidelog demo`: its events, and the pipeline that processes them."""
 
 import json
 import random
@@ -31,12 +31,12 @@ class Event(NamedTuple):
 
 
 def events(seed: int, start_ms: int, end_ms: int, count: int) -> Iterator[Event]:
-    """So many, in the order of their times; about one in five is an order, and of these one in fifty is bad."""
-    chance = random.Random(seed)  # noqa: S311  (a shop, not a secret)
+    """`count` events, ordered by time. About one in five is an order, and one in fifty orders is bad."""
+    chance = random.Random(seed)  # noqa: S311  (not a secret)
     step = (end_ms - start_ms) / max(1, count)
     for number in range(count):
         at = int(start_ms + number * step + chance.random() * step)
-        customer = f"c{int(chance.paretovariate(1.2)) % 500:03}"  # some come often, most seldom
+        customer = f"c{int(chance.paretovariate(1.2)) % 500:03}"  # a few customers are frequent, most are rare
         if chance.random() < 0.8:
             click = {"customer": customer, "page": chance.choices(_PAGES, (30, 20, 25, 12, 8, 5))[0], "at_ms": at}
             yield Event(CLICKS, customer, json.dumps(click).encode(), at)
@@ -75,7 +75,7 @@ configuration:
 """
 
 _PYTHON = '''\
-"""Orders of a shop: enriched, into a table; revenue by the minute, into a topic; bad ones to the dead letters."""
+"""Orders of a shop: enriched orders go to a table, revenue per minute to a topic, bad orders to the dead letters."""
 
 from pyspark import pipelines as dp
 from pyspark.sql import SparkSession
@@ -94,7 +94,7 @@ topic(
 )
 
 
-@dp.table(comment="Orders with what was bought, as Parquet.")
+@dp.table(comment="Orders with their products, as Parquet.")
 def enriched_orders():
     products = spark.read.table("products")
     return (

@@ -1,8 +1,8 @@
-"""A Spark that pipelines run on, and runs of a project on it.
+"""Starts Spark for pipelines, and runs a project on it.
 
-Spark Declarative Pipelines are driven over Spark Connect. Locally (and with `--master`) the server is started in a
-JVM of this process, on the loopback, on a free port, with a token that only this process knows; it stays for as many
-runs as there are. With `--remote` it is somebody else's.
+Spark Declarative Pipelines are controlled through Spark Connect. Locally, and with `--master`, the server runs in a
+JVM of this process, on a free port of the loopback, with a token that only this process knows; it serves all runs of
+this process. With `--remote` an existing server is used.
 """
 
 import contextlib
@@ -10,9 +10,10 @@ import os
 import re
 import secrets
 import socket
+import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -21,29 +22,37 @@ from typing import Any, Self
 from tidelog.errors import InvalidInput, TidelogError
 from tidelog.spark import clusters
 from tidelog.spark.pipelines import tables
+from tidelog.spark.pipelines.consistency import Consistency
+from tidelog.spark.pipelines.declared import DeclaredTable, check_flows, declared_tables, full_names
 from tidelog.spark.pipelines.definitions import BOOTSTRAP_CONF, DECLARED
+from tidelog.spark.pipelines.lock import RunLock
 from tidelog.spark.pipelines.progress import RunProgress
 from tidelog.spark.pipelines.project import Project
 from tidelog.spark.session import prepare
 
-# A flow that fails is tried again soon: the client has waited already for what passes with time.
+# Spark retries a failed flow soon: the client has already retried temporary errors.
 _FLOWS = {
     "spark.sql.pipelines.execution.watchdog.minRetryTime": "1",
     "spark.sql.pipelines.execution.watchdog.maxRetryTime": "10",
 }
-# On one machine: each flow starts processes of its own, and Spark gives them ten seconds to come up.
+# On one machine only: each flow starts processes, and Spark allows them ten seconds to start.
 _CONCURRENT_FLOWS_CONF = "spark.sql.pipelines.execution.maxConcurrentFlows"
 _FLOW_EVENT = re.compile(r"Flow (?P<flow>\S+) (?:is |has )?(?P<state>[A-Z]{4,})", re.DOTALL)
 _UNRESOLVED = re.compile(r"Failed to resolve flow: '(?P<flow>.+?)'\.\s*(?:Error: )?(?P<why>.+)", re.DOTALL)
 _REPORT_SECONDS = 1.0
+_STOP_SECONDS = 10.0
+
+
+def reached(step: str) -> None:
+    """A point at which a crash must do no harm. Tests replace this function to kill the process here."""
 
 
 class PipelineFailed(TidelogError):
-    """A run did not succeed; the text says why, in a line or two."""
+    """A run failed; the message says why in a line or two."""
 
 
 class Engine:
-    """Use it as a context manager. One in a process."""
+    """A context manager. Only one per process."""
 
     def __init__(
         self,
@@ -58,8 +67,8 @@ class Engine:
         self._is_on_cluster = remote is not None or not clusters.is_on_this_machine(master or "local")
         if self._is_on_cluster and project.has_own_storage:
             raise InvalidInput(
-                f"{project.spec_path.name}: storage is a folder of this machine; for a cluster name a place that all "
-                "of it can reach, such as s3a://bucket/path, or file:///path of a folder that every machine has"
+                f"{project.spec_path.name}: storage is a folder of this machine; for a cluster, set it to a place "
+                "that all machines can reach, such as s3a://bucket/path, or file:///path of a shared folder"
             )
         if remote is not None:
             _refuse_confs_of_the_server(conf or {})
@@ -71,6 +80,9 @@ class Engine:
         if bootstrap is not None:
             self._conf[BOOTSTRAP_CONF] = bootstrap
         project.state.mkdir(exist_ok=True)
+        self._lock: RunLock | None = None
+        self._memory = tables.Memory(project.state / "tables.json")
+        self._keeps_tables = False
         self._classic: Any = None if remote else self._start_local(master, long_lived=long_lived)
         os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # so that `SparkSession.active()` of definitions finds it
         try:
@@ -124,19 +136,22 @@ class Engine:
         )
         context = SparkContext.getOrCreate(SparkConf().setAll(list(confs.items())))
         context.setLogLevel("WARN")
+        self._send_stack_traces_to_the_log(context._jvm)
         if not clusters.is_local(confs["spark.master"]):
             clusters.watch_for_room(context)
         classic = SparkSession(context)
         self._keeps_tables = confs["spark.sql.catalogImplementation"] == "in-memory"
         if self._keeps_tables:
             place = confs["spark.sql.warehouse.dir"] if self._is_on_cluster else None
-            tables.recall(classic, self._tables_file, within=place)
+            tables.recall(classic, self._memory, within=place)
+        self._owns_warehouse = confs["spark.sql.warehouse.dir"] == self._project.warehouse
         os.environ["SPARK_LOCAL_REMOTE"] = "1"
         return classic
 
-    @property
-    def _tables_file(self) -> Any:  # noqa: ANN401
-        return self._project.state / "tables.json"
+    def _send_stack_traces_to_the_log(self, jvm: Any) -> None:  # noqa: ANN401
+        """Redirect the JVM's stderr: Spark's threads print the exceptions that end them, as when a run is stopped."""
+        log = jvm.java.io.FileOutputStream(str(self._project.log_file), True)
+        jvm.java.lang.System.setErr(jvm.java.io.PrintStream(log, True))
 
     def _listen(self) -> Any:  # noqa: ANN401
         from pyspark.sql.streaming.listener import StreamingQueryListener
@@ -165,32 +180,40 @@ class Engine:
         *,
         dry: bool = False,
         full_refresh: bool = False,
-        refresh: list[str] | None = None,
+        recompute: Sequence[str] = (),
         on_declared: Callable[[], None] = lambda: None,
     ) -> dict[str, Any]:
-        """Everything that there is now, once through; what happened, as kept among the project's runs.
+        """Process all data that is available now, once. Returns the run's report, as stored in the project's runs.
 
-        `on_declared` is called when the definitions are read, before anything runs. PipelineFailed carries what
-        happened too, as its `run`."""
+        With `full_refresh` everything is recomputed; with `recompute` these tables are, before the rest runs. If an
+        earlier run that should recompute tables was killed before it had cleared them, this run does it.
+        `on_declared` is called when the definitions are read, before anything runs. PipelineFailed has the report,
+        too, as its `run`."""
         self.progress = RunProgress()
         self._unresolved: dict[str, str] = {}
         began, clock = datetime.now(UTC), time.monotonic()
         failure: str | None = None
+        if not dry:
+            self._claim_project()
+        unfinished = self._memory.refreshing
         try:
-            for message in self._events(
-                dry=dry, full_refresh=full_refresh, refresh=refresh or [], on_declared=on_declared
-            ):
-                self._heard(message)
+            for cleared in _passes(full_refresh, {*recompute, *unfinished}):
+                self._is_materialized = dry
+                for message in self._events(dry=dry, cleared=cleared, on_declared=on_declared):
+                    self._heard(message)
         except Exception as error:
             failure = explain(error, self._project.folder)
-            if self._unresolved:  # then Spark only says that there are such
+            if self._unresolved:  # Spark's own error does not give the reasons
                 reasons = sorted(set(self._unresolved.values()))
                 flows = {why: [flow for flow, one in self._unresolved.items() if one == why] for why in reasons}
                 failure = "; ".join(f"{', '.join(sorted(flows[why]))}: {why}" for why in reasons)
+            if not dry and (self._unresolved or isinstance(error, InvalidInput)):  # then nothing was cleared
+                self._memory.keep(refreshing=unfinished)
             self._project.note("failed: " + "".join(traceback.format_exception(error)))
-        if self._classic is not None and self._keeps_tables and not dry:
-            with contextlib.suppress(Exception):
-                tables.remember(self._classic, self._tables_file)
+        reached("ended")
+        if self._keeps_tables and not dry:
+            with contextlib.suppress(Exception):  # Spark has ended; the tables were stored when the flows began
+                self._memory.keep(tables=tables.facts(self._classic), making=())
         self._wait_for_reports()
         run = {
             "started": began.isoformat(timespec="seconds"),
@@ -211,9 +234,12 @@ class Engine:
             raise problem
         return run
 
-    def _events(
-        self, *, dry: bool, full_refresh: bool, refresh: list[str], on_declared: Callable[[], None]
-    ) -> Iterator[str]:
+    def _claim_project(self) -> None:
+        if self._lock is None:
+            self._lock = RunLock(self._project.state / "lock", self._classic._jvm if self._classic else None)
+            self._memory = tables.Memory(self._memory.file)  # another run may have ended since it was read
+
+    def _events(self, *, dry: bool, cleared: list[str], on_declared: Callable[[], None]) -> Iterator[str]:
         import yaml
         from pyspark.pipelines.cli import register_definitions, unpack_pipeline_spec
         from pyspark.pipelines.spark_connect_graph_element_registry import SparkConnectGraphElementRegistry
@@ -231,18 +257,57 @@ class Engine:
             registry = SparkConnectGraphElementRegistry(self._spark, graph)
             register_definitions(self._project.spec_path, registry, spec, self._spark, graph)
         on_declared()
+        reached("declared")
+        is_all = tables.ALL_TABLES in cleared
+        if self._classic is not None:
+            declared = declared_tables(self._classic, self._spark, graph)
+            check_flows(declared)
+            if not is_all:
+                cleared = full_names(declared, cleared, unfinished=self._memory.refreshing)
+            self._prepare(declared, cleared, dry=dry)
+        elif cleared and not dry:
+            self._memory.keep(refreshing=cleared)
+        reached("prepared")
         results = start_run(
             self._spark,
             graph,
-            full_refresh=[],
-            full_refresh_all=full_refresh,
-            refresh=refresh,
+            full_refresh=[] if is_all else cleared,
+            full_refresh_all=is_all,
+            refresh=[],
             dry=dry,
             storage=spec.storage,
         )
         for result in results:
             if "pipeline_event_result" in result:
                 yield result["pipeline_event_result"].event.message
+
+    def _prepare(self, declared: list[DeclaredTable], refreshed: list[str], *, dry: bool) -> None:
+        """Prepare tables and checkpoints for a run. What the run will create and clear is stored first."""
+        here = [table for table in declared if table.is_in_session_catalog]
+        consistency = Consistency(
+            self._classic, self._project.storage, f"tidelog pipeline run {self._project.folder}"
+        )
+        is_all = tables.ALL_TABLES in refreshed
+        cleared = [t.full_name for t in here if t.is_resettable and (is_all or t.full_name in refreshed)]
+        places = {table.location for table in here}
+        own = self._project.warehouse if self._owns_warehouse else None
+        ours = {place for place in places if own is not None and tables.is_within(place, own)}
+        consistency.check(here, ours={*ours, *self._memory.making}, cleared=cleared)
+        if dry:
+            return
+        self._memory.keep(refreshing=refreshed, making={*places, *self._memory.making} if self._keeps_tables else ())
+        reached("remembered what is to be made")
+        consistency.take_over(here, cleared=cleared)
+
+    def _materialized(self) -> None:
+        """Called at the first event of a flow: Spark has cleared the recomputed tables and created all tables."""
+        self._is_materialized = True
+        reached("materialized")
+        if self._keeps_tables:
+            self._memory.keep(tables=tables.facts(self._classic), making=(), refreshing=())
+        elif self._memory.refreshing:
+            self._memory.keep(refreshing=())
+        reached("remembered what was made")
 
     def _heard(self, message: str) -> None:
         self._project.note(message.splitlines()[0] if message else "")
@@ -251,24 +316,39 @@ class Engine:
             self._unresolved[unresolved["flow"]] = _essence(unresolved["why"])
         found = _FLOW_EVENT.match(message)
         if found is not None:
+            if not self._is_materialized:
+                self._materialized()
+            reached(message.splitlines()[0])
             name = found["flow"].strip("`'").replace("`", "")
             state = found["state"].lower()
             self.progress.heard_state(name, state, _essence(message) if state == "failed" else None)
 
     def _wait_for_reports(self) -> None:
-        """The last reports of rows come a moment after the flows have ended."""
+        """Wait for the last reports of rows, which arrive shortly after the flows have ended."""
         deadline = time.monotonic() + _REPORT_SECONDS
         while time.monotonic() < deadline and not self.progress.is_settled:
             time.sleep(0.02)
 
     def close(self) -> None:
+        """Stop everything: first the flows, then Spark."""
         with contextlib.suppress(Exception):
             self._spark.streams.removeListener(self._listener)
-        with contextlib.suppress(Exception):
-            self._spark.client.close()
+        ending = threading.Thread(target=self._end_session, name="end of the session", daemon=True)
+        ending.start()
+        ending.join(_STOP_SECONDS)  # a flow may be in a step that cannot be interrupted
         if self._classic is not None:
             with contextlib.suppress(Exception):
                 self._classic.sparkContext.stop()
+        if self._lock is not None:
+            with contextlib.suppress(Exception):
+                self._lock.close()
+            self._lock = None
+
+    def _end_session(self) -> None:
+        with contextlib.suppress(Exception):
+            self._spark.client.release_session()
+        with contextlib.suppress(Exception):
+            self._spark.client.close()
 
     def __enter__(self) -> Self:
         return self
@@ -279,8 +359,15 @@ class Engine:
         self.close()
 
 
+def _passes(full_refresh: bool, recomputed: Collection[str]) -> list[list[str]]:
+    """The tables that each pass over the pipeline clears first. A pass that clears some tables runs only those."""
+    if full_refresh or tables.ALL_TABLES in recomputed:
+        return [[tables.ALL_TABLES]]
+    return [sorted(recomputed), []] if recomputed else [[]]
+
+
 class _NoteStream:
-    """What Spark's loader prints goes to the log."""
+    """Writes the output of Spark's loader to the log."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
@@ -297,13 +384,13 @@ def _refuse_confs_of_the_server(conf: Mapping[str, str]) -> None:
     static = sorted(name for name in conf if _is_static(name))
     if static:
         raise InvalidInput(
-            f"--conf {', '.join(static)}: a Spark Connect server has this from its start; set it where the server is "
-            "started, or use --master"
+            f"--conf {', '.join(static)}: cannot be changed on a running Spark Connect server; set it where the "
+            "server is started, or use --master"
         )
 
 
 def _is_static(name: str) -> bool:
-    """Of the process, not of a session: set at the start or not at all."""
+    """True for confs of the process, which can be set only at its start, not for a session."""
     return name.startswith(
         (
             "spark.driver",
@@ -324,8 +411,8 @@ def _is_static(name: str) -> bool:
 
 
 def explain(error: BaseException, folder: Path) -> str:
-    """What went wrong, in a line or two: without stack traces and class names, and with the place in a file of the
-    project, if it was there."""
+    """The error in a line or two: without stack traces and class names, and with the line in a file of the project,
+    if it was raised there."""
     if type(error).__module__.startswith(("pyspark", "grpc")):
         return _essence(str(error))
     where = ""
@@ -339,8 +426,8 @@ def explain(error: BaseException, folder: Path) -> str:
 
 
 def _essence(text: str) -> str:
-    """The part of a message of Spark's that helps."""
-    known = clusters.advice(text)
+    """The useful part of a message of Spark."""
+    known = clusters.advice(text) or _about_lost_tables(text)
     if known:
         return known
     text = text.split("\n\nJVM stacktrace")[0].split("=== Streaming Query ===")[0]
@@ -360,7 +447,21 @@ def _essence(text: str) -> str:
         r"\s*SQLSTATE: \w+(; line \d+ pos \d+;?)?",
     ):
         kept = re.sub(noise, "", kept)
-    return kept.strip() or "Spark does not say why; see the log"
+    return kept.strip() or "Spark gives no reason; see .tidelog/pipeline.log"
+
+
+def _about_lost_tables(text: str) -> str | None:
+    """Replaces Spark's own advice, which is to remove the files: their rows would not be read again."""
+    found = re.search(
+        r"LOCATION_ALREADY_EXISTS\] Cannot name the managed table as (\S+),.*?location '?([^' ]+)'?", text
+    )
+    if found is None:
+        return None
+    return (
+        f"{found[2]} has files of the table {found[1]}, but the catalog does not know the table; use a persistent "
+        "catalog, such as spark.sql.catalogImplementation=hive. To recompute the table, move away both these files "
+        "and its checkpoints, in _checkpoints of the project's storage"
+    )
 
 
 def _free_port() -> int:

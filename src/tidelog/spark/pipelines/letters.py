@@ -1,13 +1,13 @@
-"""What a dead letter is: key, value and headers of the record as they were, and headers that say what is wrong.
+"""The format of dead letters: the record's key, value and headers unchanged, and additional headers.
 
-    tidelog.error        why it is here
-    tidelog.topic        where it was read
+    tidelog.error        why the record is bad
+    tidelog.topic        where the record was read: topic, partition, offset
     tidelog.partition
     tidelog.offset
-    tidelog.timestamp    its own, in milliseconds
-    tidelog.retries      how often it was played back before; absent the first time
+    tidelog.timestamp    the record's timestamp in milliseconds
+    tidelog.retries      how often it was retried before; absent the first time
 
-All are text. `tidelog pipeline retry` takes them off again, but for the last, which it counts up.
+All are text. `tidelog pipeline retry` removes these headers, except for the last, which it increments.
 """
 
 ERROR = "tidelog.error"

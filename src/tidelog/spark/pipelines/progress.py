@@ -1,4 +1,4 @@
-"""Rows and lag of flows while they run, put together from what Spark reports about its streaming queries."""
+"""Rows and lag of flows during a run, from Spark's reports about its streaming queries."""
 
 import json
 import threading
@@ -32,7 +32,7 @@ class FlowProgress:
 
     @property
     def lag(self) -> dict[str, int]:
-        """Records of each topic that were there and are not read yet."""
+        """Number of records by topic that existed and are not read yet."""
         return {
             topic: sum(max(0, end - self.reached.get(topic, {}).get(number, 0)) for number, end in partitions.items())
             for topic, partitions in self.latest.items()
@@ -52,7 +52,7 @@ class FlowProgress:
 
 
 class RunProgress:
-    """Written by the threads that hear from Spark, read by the one that shows it."""
+    """Written by the threads that receive Spark's events, read by the thread that displays them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -65,7 +65,7 @@ class RunProgress:
 
     @property
     def is_settled(self) -> bool:
-        """Every query that began has said that it ended, which it does after its last rows."""
+        """True if every started query has reported its end, which comes after its last rows."""
         return self._queries <= 0
 
     def heard_query(self, *, began: bool) -> None:
@@ -76,7 +76,7 @@ class RunProgress:
         with self._lock:
             row = self._flow(flow)
             if row.state == "failed" and state == "completed":
-                return  # said of everything that has ended
+                return  # Spark reports "completed" for every flow that has ended
             row.state = state
             row.error = error or (row.error if state == "failed" else None)
             if state == "running" and row.began is None:
@@ -85,7 +85,7 @@ class RunProgress:
                 row.ended = time.monotonic()
 
     def heard_rows(self, progress: Mapping[str, Any]) -> None:
-        """A progress report of one micro-batch."""
+        """Add Spark's progress report of one micro-batch."""
         name = progress.get("name")
         if not name:
             return
@@ -102,7 +102,7 @@ class RunProgress:
 
 
 def offsets_of(said: Any) -> Offsets:  # noqa: ANN401  (JSON)
-    """Offsets of `format("tidelog")`; other sources have other ones, which count for nothing here."""
+    """Offsets of `format("tidelog")`; those of other sources are ignored."""
     if isinstance(said, str):
         try:
             said = json.loads(said)

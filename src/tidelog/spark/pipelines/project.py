@@ -1,11 +1,13 @@
-"""A pipeline's folder: `spark-pipeline.yml`, definitions, and in `.tidelog` what its runs leave.
+"""A pipeline's folder: `spark-pipeline.yml`, definitions, and the state of its runs in `.tidelog`.
 
-spark-pipeline.yml      name, storage (checkpoints), configuration, where the definitions are
+spark-pipeline.yml      name, storage (checkpoints), configuration, paths of the definitions
 definitions/            Python and SQL files
 .tidelog/storage        checkpoints, unless the spec names another place
-.tidelog/warehouse      the tables, unless the spec names another place for checkpoints: then they are there
+.tidelog/warehouse      the tables; if the spec names another place for checkpoints, they are there
+.tidelog/tables.json    the existing tables, and what a run is about to create or clear
+.tidelog/lock           held by the active run
 .tidelog/runs.jsonl     a line for each run
-.tidelog/pipeline.log   what Spark and the runs said
+.tidelog/pipeline.log   messages of Spark and of the runs
 """
 
 import json
@@ -32,7 +34,7 @@ class Project:
     """A URI."""
     configuration: dict[str, str]
     has_own_storage: bool
-    """A folder of the project; the spec names no place that other machines could reach."""
+    """The storage is a folder of the project; the spec names no place that other machines could reach."""
 
     @property
     def folder(self) -> Path:
@@ -52,13 +54,13 @@ class Project:
 
     @property
     def storage_path(self) -> Path | None:
-        """Where checkpoints are, if that is on this machine, or mounted."""
+        """The folder of checkpoints, if it is on this machine or mounted."""
         place = urlparse(self.storage)
         return Path(unquote(place.path)) if place.scheme == "file" else None
 
     @property
     def warehouse(self) -> str:
-        """Where tables are, unless a conf says so: with the checkpoints, so that who reaches these reaches them."""
+        """The default folder of tables: next to the checkpoints, so that the same machines can reach both."""
         return str(self.state / "warehouse") if self.has_own_storage else f"{self.storage.rstrip('/')}/warehouse"
 
     def keep_run(self, run: dict[str, Any]) -> None:
@@ -69,13 +71,13 @@ class Project:
         os.replace(draft, self.runs_file)
 
     def runs(self) -> list[dict[str, Any]]:
-        """The last ones, oldest first."""
+        """The last runs, oldest first."""
         if not self.runs_file.exists():
             return []
         return [json.loads(line) for line in self.runs_file.read_text().splitlines() if line]
 
     def note(self, line: str) -> None:
-        """Into the log file, beside what Spark says."""
+        """Append a line to the log file, which also has Spark's messages."""
         self.state.mkdir(exist_ok=True)
         moment = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime())
         with self.log_file.open("a") as file:
@@ -88,14 +90,16 @@ def find_project(where: str | os.PathLike[str]) -> Project:
     if start.is_file():
         return load_project(start)
     if not start.is_dir():
-        raise InvalidInput(f"{where} does not exist; make a project there with: tidelog pipeline init {where}")
+        raise InvalidInput(f"{where} does not exist; create a project there with: tidelog pipeline init {where}")
     for folder in (start, *start.parents):
         found = [folder / name for name in SPEC_NAMES if (folder / name).is_file()]
         if len(found) > 1:
             raise InvalidInput(f"{folder} has two specs, {' and '.join(path.name for path in found)}; remove one")
         if found:
             return load_project(found[0])
-    raise InvalidInput(f"there is no {SPEC_NAMES[0]} in {start} or above; make a project with: tidelog pipeline init")
+    raise InvalidInput(
+        f"there is no {SPEC_NAMES[0]} in {start} or above; create a project with: tidelog pipeline init"
+    )
 
 
 def load_project(spec_path: Path) -> Project:
@@ -107,7 +111,7 @@ def load_project(spec_path: Path) -> Project:
         raise InvalidInput(f"{spec_path} has no settings; it needs at least name and libraries")
     problems = [f"{name} is missing" for name in ("name", "libraries") if not spec.get(name)]
     known = {"name", "storage", "catalog", "database", "schema", "configuration", "libraries"}
-    problems += [f"{name} is not a setting; there are {', '.join(sorted(known))}" for name in set(spec) - known]
+    problems += [f"unknown setting {name}; known are {', '.join(sorted(known))}" for name in set(spec) - known]
     configuration = spec.get("configuration") or {}
     if not isinstance(configuration, dict):
         problems.append("configuration must be a list of NAME: VALUE")
@@ -135,7 +139,7 @@ configuration:
 """
 
 _PYTHON = '''\
-"""Orders as they come in: checked, kept as a table, and the large ones announced on a topic of their own."""
+"""Checks incoming orders, stores them in a table, and writes the large ones to a topic."""
 
 from pyspark import pipelines as dp
 from pyspark.sql import SparkSession
@@ -163,14 +167,14 @@ def announce_large_orders():
 '''
 
 _SQL = """\
--- What each customer has spent, computed anew in each run.
+-- What each customer has spent, recomputed in each run.
 CREATE MATERIALIZED VIEW spent_by_customer AS
 SELECT customer, count(*) AS orders, sum(amount) AS spent FROM all_orders GROUP BY customer;
 """
 
 
 def init_project(folder: Path, bootstrap: str) -> Project:
-    """A small project that works. Never over another one."""
+    """Create a small working project. Never overwrites files."""
     if any((folder / name).exists() for name in SPEC_NAMES):
         raise InvalidInput(f"{folder} has a pipeline already; choose another folder")
     name = folder.absolute().name

@@ -1,7 +1,7 @@
-"""Dead letters played back to where they were read: each once, also if it is killed on the way.
+"""Writes dead letters back to the topics they came from, each once, even if the process is killed.
 
-The journal of a project's dead letters says up to where they were played back. A letter that fails again comes back
-as a new one, with its number of retries.
+A journal records which letters were retried. A letter that fails again becomes a new one, with its number of
+retries.
 """
 
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Retry:
-    """Of the letters of one topic. `copier.copy(retry.parts)` does it."""
+    """A retry of the letters of one topic; `copier.copy(retry.parts)` carries it out."""
 
     def __init__(self, client: Client, topic: str, journal: Path, *, max_retries: int | None = None) -> None:
         self._client = client
@@ -28,16 +28,16 @@ class Retry:
         self._counts: dict[str, int] = {}
         self.parts = [Range(topic, number, first, last) for number, (first, last) in ends(client, topic).items()]
         self.given_up = 0
-        """Letters that were played back often enough, or do not say where they came from."""
+        """Number of letters that were retried `max_retries` times, or have no valid origin."""
         self.copier = Copier(client, self._journal, self._route)
 
     def count(self, *, waiting: bool) -> int:
-        """All letters, or those that were not played back yet."""
+        """The number of all letters, or of those that were not retried yet."""
         parts = [part._replace(start=self._journal.position(part)) if waiting else part for part in self.parts]
         return sum(count_records(self._client, part) for part in parts)
 
     def _route(self, _: Range, columns: "pa.RecordBatch") -> "Mapping[TopicPartition, pa.RecordBatch]":
-        """Row by row: there are few, and each says for itself where it belongs."""
+        """Row by row: there are few, and each has its own target."""
         import pyarrow as pa
 
         routed: dict[TopicPartition, list[dict[str, Any]]] = {}
