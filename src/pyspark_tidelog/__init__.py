@@ -1,4 +1,4 @@
-"""Makes `format("tidelog")` known to Spark, which looks for packages of this kind of name by itself."""
+"""Makes `format("tidelog")` known to Spark, which imports packages named `pyspark_*` by itself."""
 
 from tidelog.spark.source import TidelogDataSource as DefaultSource
 

@@ -3,7 +3,7 @@
     with tidelog.embedded() as broker:
         producer = Producer({"bootstrap.servers": broker.bootstrap_servers})
 
-Without a data directory it lives in a temporary one that goes with it.
+Without a data directory the broker uses a temporary one, which is removed when it stops.
 """
 
 import asyncio
@@ -18,16 +18,16 @@ from tidelog.broker.shell import now_ms
 from tidelog.broker.topics import NewTopic
 from tidelog.errors import TidelogError
 from tidelog.node import Node
-from tidelog.settings import Listener, NodeSettings, StorageSettings
+from tidelog.settings import ListenerSettings, NodeSettings, StorageSettings
 
 _START_SECONDS = 30
 
 
 class EmbeddedBroker:
-    """Started when it is made; `stop` it, or use it as a context manager."""
+    """The constructor starts the broker. Call `stop` at the end, or use it as a context manager."""
 
     def __init__(self, data_dir: str | None = None, *, port: int = 0, kafka: Mapping[str, str] | None = None) -> None:
-        """`kafka` are broker configs by their Kafka names; port 0 takes any that is free."""
+        """`kafka` has broker configs by their Kafka names; port 0 takes any free port."""
         self._temporary = None if data_dir is not None else tempfile.TemporaryDirectory(prefix="tidelog-")
         self.data_dir = data_dir or (self._temporary.name if self._temporary is not None else "")
         self._loop = asyncio.new_event_loop()
@@ -46,17 +46,18 @@ class EmbeddedBroker:
 
     @property
     def bootstrap_servers(self) -> str:
-        """For any Kafka client."""
+        """The value of `bootstrap.servers` for any Kafka client."""
         return str(self._node.listeners[0])
 
     def create_topic(self, name: str, partitions: int = 1, **configs: str) -> None:
-        """A new topic. Configs are Kafka's, with underscores for dots: `retention_ms="1000"`."""
+        """Create a topic. Configs are Kafka's, with underscores for dots: `retention_ms="1000"`."""
         new = NewTopic(name, partitions, configs=[(key.replace("_", "."), value) for key, value in configs.items()])
         creating = self._node.broker.topics.create(new, now_ms())
         asyncio.run_coroutine_threadsafe(creating, self._loop).result(_START_SECONDS)
 
     def stop(self) -> None:
-        """Answer what was asked, make everything durable, let go. Stopping twice is fine."""
+        """Answer pending requests, make everything durable, and release all files and sockets. Stopping twice is
+        allowed."""
         with contextlib.suppress(RuntimeError):  # the loop is closed already
             self._loop.call_soon_threadsafe(self._stopping.set)
         self._thread.join()
@@ -84,7 +85,7 @@ class EmbeddedBroker:
         self._node = Node(
             NodeSettings(
                 data_dir=self.data_dir,
-                listeners=(Listener("127.0.0.1", port),),
+                listeners=(ListenerSettings("127.0.0.1", port),),
                 storage=StorageSettings(tail_cache_bytes=16 << 20),
                 shutdown_grace_ms=500,
                 kafka=kafka,

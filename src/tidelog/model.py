@@ -1,4 +1,4 @@
-"""The small vocabulary that every layer shares.
+"""Types that every layer shares.
 
 Identifiers are distinct types, so that a producer epoch cannot be passed where a leader epoch is meant. `Offset` is
 an alias: offsets are added and compared on every hot path, and a distinct type would cost a call at each sum.
@@ -43,3 +43,33 @@ _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
 def is_topic_name(name: str) -> bool:
     """Kafka's rule. It also makes every topic name a safe folder name."""
     return _TOPIC_NAME.fullmatch(name) is not None and name not in (".", "..")
+
+
+_TOPIC_ID_BYTES = 16
+
+
+class TopicIdentity(NamedTuple):
+    """A topic as its logs know it. Logs belong to the id, which is never reused; the name is for people."""
+
+    name: str
+    topic_id: bytes
+
+    def partition(self, number: int) -> "PartitionIdentity":
+        return PartitionIdentity(self, number)
+
+    def partitions(self, count: int, first: int = 0) -> "list[PartitionIdentity]":
+        """The partitions from number `first` on, of a topic that has `count` partitions."""
+        return [PartitionIdentity(self, number) for number in range(first, count)]
+
+
+class PartitionIdentity(NamedTuple):
+    topic: TopicIdentity
+    number: int
+
+    @property
+    def name(self) -> TopicPartition:
+        return TopicPartition(self.topic.name, self.number)
+
+    @property
+    def is_valid(self) -> bool:
+        return is_topic_name(self.topic.name) and len(self.topic.topic_id) == _TOPIC_ID_BYTES and self.number >= 0

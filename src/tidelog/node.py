@@ -1,6 +1,6 @@
 """The composition root: settings in, a running broker out. The only place that builds long-lived objects.
 
-Wiring is the list in `start`; stopping is that list backwards.
+`start` builds the parts in order; `stop` stops them in reverse order.
 """
 
 import asyncio
@@ -8,6 +8,7 @@ import uuid
 from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import cached_property
 
 import structlog
 
@@ -18,15 +19,22 @@ from tidelog.broker.coordination.groups import Topic as GroupTopic
 from tidelog.broker.coordination.transactions import TransactionConfig, TransactionCoordinator
 from tidelog.broker.group_configs import GroupConfigs
 from tidelog.broker.groups import Groups
-from tidelog.broker.producer_ids import NEXT_PRODUCER_ID, ProducerIds
-from tidelog.broker.shell import now_ms
+from tidelog.broker.memory import MemoryPart, Returned, check_budget
+from tidelog.broker.ownership import Ownership, SoleOwnership
+from tidelog.broker.producer_ids import ProducerIds
+from tidelog.broker.sessions import Endpoint
+from tidelog.broker.shell import monotonic_ms, now_ms
+from tidelog.broker.tables import TABLES
 from tidelog.broker.topics import Topic, Topics
 from tidelog.broker.transactions import Transactions
-from tidelog.errors import StorageUnavailable
+from tidelog.broker.writes import Writes
+from tidelog.errors import Conflict, StorageUnavailable
+from tidelog.gateways.kafka.acceptor import descriptor_limit, reserved_descriptors
 from tidelog.gateways.kafka.connection import Limits
 from tidelog.gateways.kafka.context import Context
-from tidelog.gateways.kafka.fetch_sessions import FetchSessions
+from tidelog.gateways.kafka.fetch_sessions import PARTITION_BYTES, FetchSessions
 from tidelog.gateways.kafka.server import KafkaServer
+from tidelog.metadata.opening import open_store
 from tidelog.metadata.rows import (
     ClusterRow,
     ConfigRow,
@@ -37,14 +45,15 @@ from tidelog.metadata.rows import (
     TransactionOffsetRow,
     TransactionRow,
 )
-from tidelog.metadata.sqlite import METADATA_FILE, SqliteStore
-from tidelog.metadata.store import MetadataStore, Put
-from tidelog.settings import Listener, NodeSettings
-from tidelog.storage.local.cleaner import Cleaner
-from tidelog.storage.local.store import LocalStore
+from tidelog.metadata.store import Insert, MetadataStore
+from tidelog.settings import ListenerSettings, NodeSettings
+from tidelog.storage.engines import open_log_store
+from tidelog.storage.log import LogStore, UpkeepPolicy
+from tidelog.storage.trouble import Trouble
 
 CLUSTER_ID = "cluster.id"
-# As in the settings that Kafka ships for a single node: nobody else is about to join.
+_GIVE_BACK_SECONDS = 10.0
+# As in the settings that Kafka ships for a single node: a new group need not wait for more members.
 DEFAULTS = {"group.initial.rebalance.delay.ms": "0"}
 
 log = structlog.get_logger("tidelog")
@@ -55,41 +64,42 @@ class Node:
 
     def __init__(self, settings: NodeSettings) -> None:
         self.settings = settings
-        self.listeners: list[Listener] = []
+        self.listeners: list[ListenerSettings] = []
+        self.ownership: Ownership = SoleOwnership(settings.node_id)
         self._config = BrokerConfig({**DEFAULTS, **settings.kafka}, node_id=settings.node_id)
 
     async def start(self) -> None:
-        """If anything of it fails, what was started before is stopped again."""
+        """If a part fails to start, the parts that were started before it are stopped again."""
         async with AsyncExitStack() as started:
             await self._start(started)
             self._started = started.pop_all()
 
     async def stop(self) -> None:
-        """Answer what was asked, make everything durable, let go."""
+        """Answer pending requests, make everything durable, and release all files and sockets."""
         await self._started.aclose()
 
     async def _start(self, started: AsyncExitStack) -> None:
         settings, config = self.settings, self._config
-        logs = LocalStore(settings.data_dir, settings.storage)
+        logs = open_log_store(settings.data_dir, settings.storage)
         started.push_async_callback(_close_logs, logs)
-        metadata = await SqliteStore.open(f"{settings.data_dir}/{METADATA_FILE}")
+        metadata = await open_store(settings.data_dir)
         started.push_async_callback(metadata.close)
         config_rows = await metadata.load(ConfigRow)
         config.load(config_rows)
         cluster = {row.name: row.value for row in await metadata.load(ClusterRow)}
         topics = Topics(metadata, config)
         await topics.load()
-        producer_ids = ProducerIds(metadata, int(cluster.get(NEXT_PRODUCER_ID, "0")))
+        producer_ids = ProducerIds(metadata)
         coordinator = _transaction_coordinator(config, producer_ids)
         restored = coordinator.restore(
             await metadata.load(TransactionRow),
             await metadata.load(TransactionOffsetRow),
             await metadata.load(DecisionRow),
-            now_ms(),
+            monotonic_ms(),
         )
         groups = await _restored_groups(config, config_rows, topics, metadata, coordinator)
         started.push_async_callback(groups.close)
-        transactions = Transactions(coordinator, metadata, producer_ids, groups.coordinator)
+        transactions = Transactions(coordinator, metadata, producer_ids, groups.coordinator, self.ownership)
         topics.listen(transactions)
         started.push_async_callback(transactions.close)
         self.broker = Broker(
@@ -100,75 +110,135 @@ class Node:
             transactions=transactions,
             producer_ids=producer_ids,
             metadata=metadata,
+            tables_directory=f"{settings.data_dir}/{TABLES}",
+            ownership=self.ownership,
         )
-        started.push_async_callback(self.broker.tables.close)
-        self.broker.open_topics()
+        started.push_async_callback(self.broker.close)
+        await self.broker.open_topics()
         for partition, producer_id, offset in self.broker.hanging_transactions():
             log.warning(
-                "a transaction hangs: find it with `tidelog txn list --hanging` and end it with `tidelog txn abort`",
+                "a transaction hangs: find it with `tidelog txn list --hanging`, abort it with `tidelog txn abort`",
                 partition=str(partition),
                 producer_id=producer_id,
                 first_offset=offset,
             )
         transactions.begin(self.broker.partition, restored)
-        server = self.server = KafkaServer(self._limits())
+        server = self.server = KafkaServer(self._limits(), self.broker)
         config.on_change.append(lambda: server.limit(self._limits()))
         started.push_async_callback(server.close, settings.shutdown_grace_ms / 1000)
         started.callback(self.broker.stop_waiting)
-        sessions = FetchSessions(self.broker.topic_name, config.number("max.incremental.fetch.session.cache.slots"))
-        for listener in settings.listeners:
-            self.listeners.append(await self._listen(server, listener, sessions))
-        if config.flag("log.cleaner.enable"):
-            threads = config.number("log.cleaner.threads")
-            cleaner = Cleaner(logs.files, logs.logs, config.cleaner_settings, threads=threads)
-            started.push_async_callback(cleaner.close)
-        upkeep = asyncio.create_task(self._keep_up(logs))
-        started.callback(upkeep.cancel)
-
-    async def _listen(self, server: KafkaServer, listener: Listener, sessions: FetchSessions) -> Listener:
-        context = Context(
-            self.broker,
-            sessions,
-            self._config.number("fetch.max.bytes"),
-            listener.advertised_host or listener.host,
-            listener.advertised_port,
+        sessions = FetchSessions(
+            self.broker.topic_name,
+            config.number("max.incremental.fetch.session.cache.slots"),
+            config.number("tidelog.max.fetch.session.partitions"),
         )
+        memory = _Memory(settings, config, self.broker, server, sessions)
+        check_budget(memory.budget_bytes, memory.parts())
+        for listener in settings.listeners:
+            self.listeners.append(await self._listen(server, listener, sessions, memory))
+        config.show(_as_kafka_shows(logs.place().name, self.listeners))
+        logs.start_upkeep(_upkeep_policy(config, self.broker))
+        started.push_async_callback(logs.stop_upkeep)
+        giving_back = asyncio.create_task(_give_memory_back())
+        started.callback(giving_back.cancel)
+
+    async def _listen(
+        self, server: KafkaServer, listener: ListenerSettings, sessions: FetchSessions, memory: "_Memory"
+    ) -> ListenerSettings:
+        def context(port: int) -> Context:
+            endpoint = Endpoint(name, listener.advertised_host or listener.host, listener.advertised_port or port)
+            self.ownership.advertise(endpoint)
+            return Context(self.broker, sessions, self._config.number("fetch.max.bytes"), endpoint, memory)
+
+        name = _listener_name(len(self.listeners))
         try:
             host, port = await server.listen(listener.host, listener.port, context)
         except OSError as error:
             raise StorageUnavailable(
-                f"cannot listen on {listener}: {error.strerror or error}; is another broker running there?"
+                f"cannot listen on {listener}: {error.strerror or error}; is another broker using this address?"
             ) from error
-        if not context.advertised_port:
-            context.advertised_port = port
-        return Listener(host, port, context.advertised_host, context.advertised_port)
+        return ListenerSettings(
+            host, port, listener.advertised_host or listener.host, listener.advertised_port or port
+        )
+
+    @cached_property
+    def _affordable_connections(self) -> int:
+        """How many connections the limit of open files allows, after the segments and a reserve."""
+        limit = descriptor_limit()
+        if limit is None:
+            return self._config.number("max.connections")
+        return max(16, limit - self.broker.logs.max_descriptors - reserved_descriptors(limit))
 
     def _limits(self) -> Limits:
         config, settings = self._config, self.settings
         return Limits(
             max_frame_bytes=config.number("socket.request.max.bytes"),
+            max_entries=max(
+                config.number("tidelog.max.request.entries"), 3 * config.number("tidelog.max.partitions")
+            ),
             max_pending_bytes=settings.max_pending_bytes,
             max_total_bytes=settings.max_total_pending_bytes,
-            max_connections=config.number("max.connections"),
+            max_total_reply_bytes=settings.max_total_reply_bytes,
+            max_connections=min(config.number("max.connections"), self._affordable_connections),
             max_connections_per_address=config.number("max.connections.per.ip"),
             idle_seconds=config.number("connections.max.idle.ms") / 1000,
         )
 
-    async def _keep_up(self, logs: LocalStore) -> None:
-        while True:
-            await asyncio.sleep(self._config.number("log.retention.check.interval.ms") / 1000)
-            for partition, error in (await logs.upkeep_in_steps(now_ms(), self.broker.needed_from)).items():
-                log.error("upkeep failed", partition=str(partition), reason=str(error))
+
+def _upkeep_policy(config: BrokerConfig, broker: Broker) -> UpkeepPolicy:
+    return UpkeepPolicy(
+        interval_ms=lambda: config.number("log.retention.check.interval.ms"),
+        keep_from=broker.needed_from,
+        cleaner=config.cleaner_settings,
+        cleaner_threads=config.number("log.cleaner.threads") if config.flag("log.cleaner.enable") else 0,
+    )
 
 
-async def _close_logs(logs: LocalStore) -> None:
+def _listener_name(index: int) -> str:
+    """Listeners have no names in Tidelog's settings, but Kafka's configs and clients need one."""
+    return "PLAINTEXT" if index == 0 else f"PLAINTEXT_{index + 1}"
+
+
+def _as_kafka_shows(place: str, listeners: Sequence[ListenerSettings]) -> dict[str, str]:
+    """The data directory and the listeners, as Kafka's broker configs."""
+    names = [_listener_name(index) for index in range(len(listeners))]
+    named = list(zip(names, listeners, strict=True))
+    return {
+        "log.dir": place,
+        "log.dirs": place,
+        "listeners": ",".join(f"{name}://{listener}" for name, listener in named),
+        "advertised.listeners": ",".join(f"{name}://{listener.advertised}" for name, listener in named),
+        "listener.security.protocol.map": ",".join(f"{name}:PLAINTEXT" for name in names),
+    }
+
+
+async def _close_logs(logs: LogStore) -> None:
     for partition, error in (await logs.close()).items():
-        log.error("could not be closed cleanly", partition=str(partition), reason=str(error))
+        log.error("a partition could not be closed cleanly", partition=str(partition), reason=str(error))
+
+
+async def _give_memory_back() -> None:
+    returned = Returned()
+    trouble = Trouble(
+        log, bad="freed memory is not returned to the system", good="freed memory is returned to the system again"
+    )
+    while True:
+        await asyncio.sleep(_GIVE_BACK_SECONDS)
+        try:
+            if returned.is_due:
+                await asyncio.to_thread(returned.give_back)
+            trouble.worked(returned)
+        except Exception as error:  # for example: no thread can be started; it is tried again later
+            trouble.failed(returned, error)
 
 
 async def _new_cluster_id(metadata: MetadataStore) -> str:
     cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    await metadata.write([Put(ClusterRow(CLUSTER_ID, cluster_id))])
+    try:
+        await Writes(metadata).decided([Insert(ClusterRow(CLUSTER_ID, cluster_id))])
+    except Conflict:  # a broker that shares the store was faster
+        (fact,) = await metadata.load(ClusterRow, (CLUSTER_ID,))
+        return fact.value
     return cluster_id
 
 
@@ -180,8 +250,11 @@ def _transaction_coordinator(config: BrokerConfig, producer_ids: ProducerIds) ->
             transaction_remove_expired_transaction_cleanup_interval_ms=config.number(
                 "transaction.remove.expired.transaction.cleanup.interval.ms"
             ),
+            tidelog_max_transactional_ids=config.number("tidelog.max.transactional.ids"),
+            tidelog_max_transaction_entries=config.number("tidelog.max.transaction.entries"),
         ),
         producer_ids.take,
+        now_ms,
     )
 
 
@@ -205,22 +278,69 @@ async def _restored_groups(
             offset_metadata_max_bytes=config.number("offset.metadata.max.bytes"),
             offsets_retention_minutes=config.number("offsets.retention.minutes"),
             offsets_retention_check_interval_ms=config.number("offsets.retention.check.interval.ms"),
+            tidelog_max_groups=config.number("tidelog.max.groups"),
+            tidelog_max_group_members=config.number("tidelog.max.group.members"),
+            tidelog_max_group_bytes=config.number("tidelog.max.group.bytes"),
+            tidelog_max_group_offset_bytes=config.number("tidelog.max.group.offset.bytes"),
         ),
         _TopicsOfGroups(topics),
         lambda: str(uuid.uuid4()),
+        now_ms,
         transactions.is_unstable,
     )
-    configs = GroupConfigs(metadata, config, coordinator.configure)
-    configs.load(config_rows)  # before the members: their sessions begin anew
+    configs = GroupConfigs(topics.writes, config, coordinator.configure)
+    configs.load(config_rows)  # before the members: restoring starts their sessions, with these timeouts
     coordinator.restore(
         await metadata.load(GroupRow),
         await metadata.load(GroupMemberRow),
         await metadata.load(OffsetRow),
-        now_ms(),
+        monotonic_ms(),
     )
     groups = Groups(coordinator, metadata, configs)
     topics.listen(groups)
     return groups
+
+
+class _Memory:
+    """The parts of the memory budget, and how much each uses now."""
+
+    def __init__(
+        self,
+        settings: NodeSettings,
+        config: BrokerConfig,
+        broker: Broker,
+        server: KafkaServer,
+        sessions: FetchSessions,
+    ) -> None:
+        self.budget_bytes = settings.memory_budget_bytes
+        self._settings = settings
+        self._config = config
+        self._broker = broker
+        self._server = server
+        self._sessions = sessions
+
+    def parts(self) -> list[MemoryPart]:
+        settings, server, sessions = self._settings, self._server, self._sessions
+        cached = self._broker.logs.cached
+        return [
+            MemoryPart("requests", "max-total-pending-bytes", settings.max_total_pending_bytes, server.held_bytes),
+            MemoryPart("replies", "max-total-reply-bytes", settings.max_total_reply_bytes, server.reply_bytes),
+            MemoryPart("newest batches", "tail-cache-bytes", cached.limit_bytes, cached.used_bytes),
+            MemoryPart(
+                "fetch sessions",
+                "tidelog.max.fetch.session.partitions",
+                sessions.most_partitions * PARTITION_BYTES,
+                sessions.partitions * PARTITION_BYTES,
+            ),
+            MemoryPart(
+                "compaction", "log.cleaner.dedupe.buffer.size", self._config.cleaner_settings().dedupe_buffer_bytes, 0
+            ),
+            *(
+                MemoryPart(bound.things, bound.config, bound.limit_bytes, bound.used_bytes)
+                for bounds in (self._broker.groups.coordinator.bounds, self._broker.transactions.coordinator.bounds)
+                for bound in bounds
+            ),
+        ]
 
 
 class _TopicsOfGroups:

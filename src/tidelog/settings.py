@@ -1,8 +1,9 @@
-"""Settings are frozen values, validated once, with all problems shown together, and passed down.
+"""Settings: frozen values that are passed down. They are validated once, and all problems are reported together.
 
 Nothing below the command line reads files or the environment. Names and defaults follow Kafka's topic configs.
 """
 
+import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -17,9 +18,9 @@ class FlushPolicy(StrEnum):
     """When appended bytes are forced to the device.
 
     ACKS: an append that asks for durability waits for a group-commit fdatasync; others do not wait.
-    ALWAYS: every append waits for it.
-    INTERVAL: nobody waits; a flush runs every `flush_ms` or after `flush_messages`, whichever comes first.
-    OS: nobody waits; the operating system writes back when it likes. Sealed segments are still flushed, so that
+    ALWAYS: every append waits for a group-commit fdatasync.
+    INTERVAL: no append waits; a flush runs every `flush_ms` or after `flush_messages`, whichever comes first.
+    OS: no append waits; the operating system decides when to write. Sealed segments are still flushed, so that
         recovery after a crash reads no more than the active segment.
     """
 
@@ -41,7 +42,7 @@ class CompactionSettings:
 
 @dataclass(frozen=True, slots=True)
 class CleanerSettings:
-    """What compaction may use, over all partitions."""
+    """Resources that compaction may use, over all partitions."""
 
     dedupe_buffer_bytes: int = 128 << 20
     load_factor: float = 0.9
@@ -51,7 +52,7 @@ class CleanerSettings:
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """How one partition's log is kept."""
+    """Settings of one partition's log."""
 
     segment_bytes: int = 1 << 30
     segment_ms: int = 7 * DAY_MS
@@ -92,7 +93,7 @@ class LogSettings:
 
 @dataclass(frozen=True, slots=True)
 class StorageSettings:
-    """What all partitions of one data directory share."""
+    """Settings that all partitions of one data directory share."""
 
     tail_cache_bytes: int = 64 << 20
     open_segments: int = 8192
@@ -108,9 +109,18 @@ class StorageSettings:
             raise InvalidSettings(problems)
 
 
+def is_loopback(host: str) -> bool:
+    """True if only this machine can reach the host. An address is parsed, because a host name may begin with "127."
+    and resolve to anything."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
 @dataclass(frozen=True, slots=True)
-class Listener:
-    """An address to listen on, and the one under which clients reach it (by default the same)."""
+class ListenerSettings:
+    """An address to listen on, and the address that clients are told to connect to (by default the same)."""
 
     host: str
     port: int
@@ -119,22 +129,33 @@ class Listener:
 
     @property
     def is_loopback(self) -> bool:
-        return self.host in ("localhost", "::1") or self.host.startswith("127.")
+        return is_loopback(self.host)
 
     def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+        return _address(self.host, self.port)
+
+    @property
+    def advertised(self) -> str:
+        return _address(self.advertised_host or self.host, self.advertised_port or self.port)
+
+
+def _address(host: str, port: int) -> str:
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
-    """Everything one broker process needs to know, validated."""
+    """All settings of one broker process, validated."""
 
     data_dir: str = "tidelog-data"
     node_id: int = 0
-    listeners: tuple[Listener, ...] = (Listener("127.0.0.1", 9092),)
+    listeners: tuple[ListenerSettings, ...] = (ListenerSettings("127.0.0.1", 9092),)
     allow_anonymous: bool = False
     max_pending_bytes: int = 32 << 20
     max_total_pending_bytes: int = 512 << 20
+    max_total_reply_bytes: int = 256 << 20
+    memory_budget_bytes: int = 3 << 30
+    """Upper limit for the sum of all memory bounds of the broker; see docs/limits.md."""
     shutdown_grace_ms: int = 5_000
     storage: StorageSettings = StorageSettings()
     kafka: Mapping[str, str] = field(default_factory=dict)
@@ -147,6 +168,8 @@ class NodeSettings:
                 ("node_id", 0),
                 ("max_pending_bytes", 1024),
                 ("max_total_pending_bytes", 1 << 20),
+                ("max_total_reply_bytes", 1 << 20),
+                ("memory_budget_bytes", 1 << 20),
                 ("shutdown_grace_ms", 0),
             )
             if getattr(self, name) < least
@@ -154,14 +177,14 @@ class NodeSettings:
         if not self.data_dir:
             problems.append("data-dir is empty")
         if not self.listeners:
-            problems.append("there is nothing to listen on: name at least one listener")
+            problems.append("no listener is set: name at least one")
         for listener in self.listeners:
             if not 0 <= listener.port <= 65535:
                 problems.append(f"listener {listener}: the port must be between 0 and 65535")
             if not listener.is_loopback and not self.allow_anonymous:
                 problems.append(
                     f"listener {listener} is reachable from other machines and there is no authentication; "
-                    "listen on 127.0.0.1, or say that anybody may connect: allow-anonymous = true"
+                    "listen on 127.0.0.1, or set allow-anonymous = true to let anybody connect"
                 )
         if problems:
             raise InvalidSettings(problems)

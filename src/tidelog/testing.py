@@ -1,7 +1,6 @@
-"""Fixtures for your own tests: a real broker in the test process, one per worker, and a topic of its own per test.
+"""Pytest fixtures for your own tests: a real broker in the test process, one per worker, and a new topic per test.
 
-The plugin is found by pytest when Tidelog is installed; it costs nothing until a fixture is used. See
-docs/testing.md.
+Pytest finds the plugin when Tidelog is installed; it costs nothing until a fixture is used. See docs/testing.md.
 """
 
 import itertools
@@ -29,7 +28,7 @@ def tidelog_broker() -> "Iterator[EmbeddedBroker]":
 
 @pytest.fixture
 def tidelog_topic_name(request: pytest.FixtureRequest) -> Callable[[], str]:
-    """Makes names that no other test uses."""
+    """A function that returns a topic name no other test uses, a new one each time."""
     stem = re.sub(r"[^a-zA-Z0-9._-]", "-", request.node.name)[:100]
     return lambda: f"{stem}-{next(_NUMBERS)}-{uuid.uuid4().hex[:8]}"
 

@@ -1,4 +1,4 @@
-"""`tidelog archive`: a topic to Parquet or Delta, each record once."""
+"""`tidelog archive`: export a topic to Parquet or Delta, each record exactly once."""
 
 from typing import Literal
 
@@ -11,14 +11,33 @@ from tidelog.errors import InvalidInput
 
 @click.command("archive")
 @click.argument("topic")
-@click.option("--to", "path", required=True, metavar="PATH", help="A folder; it is made if it is not there.")
-@click.option("--format", "format_", type=click.Choice(["parquet", "delta"]), default="parquet", show_default=True)
-@click.option("--value-format", type=click.Choice(["binary", "json"]), default="binary", show_default=True)
-@click.option("--schema", help="Of JSON values, as DDL: 'id bigint, amount double'.")
-@click.option("--compression", default="zstd", show_default=True, help="Of the files: zstd, snappy, gzip, none.")
-@click.option("--group", help="The group whose offsets say what is archived. [default: tidelog-archive.TOPIC]")
-@click.option("--hold-retention", is_flag=True, help="From now on, retention of the topic waits for the archive.")
-@click.option("--skip-lost", is_flag=True, help="Go on if records were deleted before they were archived.")
+@click.option("--to", "path", required=True, metavar="PATH", help="Output directory; created if it does not exist.")
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["parquet", "delta"]),
+    default="parquet",
+    show_default=True,
+    help="Format of the output.",
+)
+@click.option(
+    "--value-format",
+    type=click.Choice(["binary", "json"]),
+    default="binary",
+    show_default=True,
+    help="Format of the records' values.",
+)
+@click.option("--schema", help="Schema of JSON values, as DDL: 'id bigint, amount double'.")
+@click.option(
+    "--compression", default="zstd", show_default=True, help="Compression of the files: zstd, snappy, gzip, none."
+)
+@click.option(
+    "--group", help="Consumer group that records the progress of the archive. [default: tidelog-archive.TOPIC]"
+)
+@click.option(
+    "--hold-retention", is_flag=True, help="From now on, do not delete records by retention before they are archived."
+)
+@click.option("--skip-lost", is_flag=True, help="Continue if records were deleted before they were archived.")
 @job_options
 @broker_options
 def command(
@@ -36,17 +55,17 @@ def command(
     bootstrap: str,
     as_json: bool,
 ) -> None:
-    """Write the records of TOPIC that are not archived yet to Parquet files or a Delta table, by day.
+    """Export the records of TOPIC that are not archived yet to Parquet files or a Delta table, partitioned by day.
 
     \b
     tidelog archive orders --to lake/orders
     tidelog archive orders --to lake/orders --format delta --value-format json --schema 'id bigint, amount double'
 
-    Run it again, from cron say, and it goes on where it ended; also after it was killed.
+    Each run continues where the last one ended, even if that was killed; it can be run by cron.
     """
     if "://" in path:
         raise InvalidInput(
-            f"--to {path} is not a folder of this machine; mount it, or archive to a folder and copy it"
+            f"--to {path} is not a directory of this machine; mount it, or archive to a local directory and copy it"
         )
     if (value_format == "json") != (schema is not None):
         raise click.UsageError("--value-format json and --schema go together.")
@@ -78,7 +97,7 @@ def command(
         as_json=as_json,
     )
     if archive.is_resumed:
-        rows.say("Took up what an earlier run had begun.")
+        rows.say("Finished what an earlier run had begun.")
     fields = {"topic": topic, "path": path, "records": records, "files": files, "size_bytes": size}
     rows.row("archived", {**fields, "format": format_, "lost": lost, "resumed": archive.is_resumed})
     rows.finish()

@@ -1,4 +1,4 @@
-"""`tidelog audit`: every CRC and every gap, in parallel."""
+"""`tidelog audit`: check every CRC and look for missing offsets, in parallel."""
 
 import os
 from collections.abc import Sequence
@@ -14,9 +14,11 @@ from tidelog.cli.output import byte_progress, count, exact, record_progress, tex
 @click.command("audit")
 @click.argument("topics", nargs=-1, metavar="[TOPIC]...")
 @click.option(
-    "--data-dir", type=click.Path(exists=True, file_okay=False), help="Look at files, not through a broker."
+    "--data-dir",
+    type=click.Path(exists=True, file_okay=False),
+    help="Read the files of this data directory instead of asking a broker.",
 )
-@click.option("--deep", is_flag=True, help="Decode every record too.")
+@click.option("--deep", is_flag=True, help="Also decode every record.")
 @job_options
 @broker_options
 def command(
@@ -28,19 +30,19 @@ def command(
     bootstrap: str,
     as_json: bool,
 ) -> None:
-    """Check everything: each batch's CRC, and that no offset is missing. Exit code 1 if something is wrong.
+    """Check the CRC of every batch, and that no offset is missing. The exit code is 1 if something is wrong.
 
     \b
-    tidelog audit                           what the broker serves
+    tidelog audit                           everything that the broker serves
     tidelog audit orders --deep             one topic, record by record
-    tidelog audit --data-dir tidelog-data   files, with their indexes, also without a broker
+    tidelog audit --data-dir tidelog-data   files and their indexes, without a broker
     """
     from tidelog.spark.jobs import audit as job
     from tidelog.spark.jobs.workers import SMALL_BYTES, SMALL_RECORDS, run_units
 
     results: list[Any] = []
     if data_dir is not None:
-        where = data_dir if master is None else os.path.abspath(data_dir)  # workers are in folders of their own
+        where = data_dir if master is None else os.path.abspath(data_dir)  # workers have other working directories
         directories = job.plan_directory(where, topics, deep=deep)
         sizes = {(unit.topic, unit.partition): unit.size for unit in directories}
         total = sum(sizes.values())
@@ -87,7 +89,7 @@ def command(
             rows.row("problem", problem._asdict())
     totals = {name: sum(getattr(one, name) for one in audited) for name in ("batches", "records", "size_bytes")}
     rows.row("audited", {"partitions": len(audited), **totals, "errors": errors})
-    rows.say("" if errors else "Everything is as it should be.")
+    rows.say("" if errors else "No errors found.")
     rows.finish()
     if errors:
         click.get_current_context().exit(FAILED)

@@ -1,14 +1,16 @@
-"""`tidelog cluster`, and what all commands that talk to a broker share: its address, and words for times."""
+"""`tidelog cluster`, and what all commands that talk to a broker share: its address, and the syntax of offsets and
+times."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import click
 
-from tidelog.cli.output import JsonRows, Rows, Shape, TableRows, count, exact, text
+from tidelog.cli.output import JsonRows, Rows, Shape, TableRows, count, exact, mebibytes, text
 from tidelog.client import Client, ClientOptions, Start, connect
+from tidelog.client.admin.topics import MemoryPartInfo
 from tidelog.client.options import DEFAULT_BOOTSTRAP, parse_bootstrap
 from tidelog.errors import InvalidSettings
 
@@ -17,8 +19,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 _AGO = re.compile(r"-(\d+)([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 START_HELP = (
-    "earliest, latest, an offset, -N (the last N of each partition), a time (2026-07-01T08:00Z, 2026-07-01), "
-    "or -90s, -15m, -2h, -1d"
+    "earliest, latest, an offset, -N (the last N offsets of each partition), a time (2026-07-01T08:00Z, "
+    "2026-07-01), or a time before now (-90s, -15m, -2h, -1d)"
 )
 
 
@@ -31,7 +33,7 @@ def _bootstrap(ctx: click.Context, param: click.Parameter, value: str) -> str:  
 
 
 def start_of(ctx: click.Context, param: click.Parameter, value: str) -> Start:  # noqa: ARG001
-    """What an option says about where to begin in a topic; click calls it."""
+    """Parses an offset or a time in a topic; called by click."""
     if value == "earliest":
         return "earliest"
     if value == "latest":
@@ -44,7 +46,7 @@ def start_of(ctx: click.Context, param: click.Parameter, value: str) -> Start:  
             return datetime.now(UTC) - timedelta(**{_UNITS[ago[2]]: int(ago[1])})
         return datetime.fromisoformat(value).astimezone(UTC)
     except (ValueError, OverflowError, OSError):
-        raise click.BadParameter(f"{value!r} is none of: {START_HELP}.") from None
+        raise click.BadParameter(f"{value!r} is not one of: {START_HELP}.") from None
 
 
 bootstrap_option = click.option(
@@ -56,13 +58,13 @@ bootstrap_option = click.option(
     default=DEFAULT_BOOTSTRAP,
     show_default=True,
     show_envvar=True,
-    help="Where a broker listens; several separated by commas.",
+    help="Addresses of one or more brokers, separated by commas.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="One JSON object a line, for programs.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 
 
 def broker_options(command: F) -> F:
-    """For commands that ask a broker something and show it."""
+    """For commands that ask a broker and show its answer."""
     decorated: F = bootstrap_option(json_option(command))
     return decorated
 
@@ -72,13 +74,19 @@ def _confs(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> 
 
 
 conf_option = click.option(
-    "--conf", multiple=True, callback=_confs, metavar="NAME=VALUE", help="A conf of Spark; may be repeated."
+    "--conf",
+    multiple=True,
+    callback=_confs,
+    metavar="NAME=VALUE",
+    help="Spark configuration property; may be repeated.",
 )
 
 
 def job_options(command: F) -> F:
-    """For commands that do their work in processes of this machine, or on a Spark cluster."""
-    master = click.option("--master", metavar="URL", help="Run on this Spark. [default: processes of this machine]")
+    """For commands that run in processes of this machine, or on a Spark cluster."""
+    master = click.option(
+        "--master", metavar="URL", help="Run on this Spark cluster. [default: processes of this machine]"
+    )
     decorated: F = master(conf_option(command))
     return decorated
 
@@ -92,20 +100,25 @@ def show(shapes: Mapping[str, Shape], *, as_json: bool) -> Rows:
 
 
 def pairs(assignments: Sequence[str], option: str) -> dict[str, str]:
-    """What `--config k=v --config ...` says."""
+    """The names and values of `--config k=v --config ...`."""
     split = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals or not name:
-            raise click.UsageError(f"{option} wants NAME=VALUE, not {assignment!r}.")
+            raise click.UsageError(f"{option} must be NAME=VALUE, not {assignment!r}.")
         split[name] = value
     return split
 
 
 def change_options(command: F) -> F:
-    """`--set` and `--unset`; `changes_of` says what they ask for."""
+    """`--set` and `--unset`; see `changes_of`."""
     command = click.option(
-        "-u", "--unset", "unset", multiple=True, metavar="NAME", help="Back to its default; may be repeated."
+        "-u",
+        "--unset",
+        "unset",
+        multiple=True,
+        metavar="NAME",
+        help="Restore the default of a config; may be repeated.",
     )(command)
     return click.option(
         "-s", "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a config; may be repeated."
@@ -119,22 +132,38 @@ def changes_of(settings: Sequence[str], unset: Sequence[str]) -> dict[str, str |
     return changes
 
 
+def refuse_unknown(unset: Sequence[str], known: Collection[str]) -> None:
+    """As Kafka does, a broker accepts the removal of a config that does not exist; for a person it is a typing
+    error."""
+    unknown = [name for name in unset if name not in known]
+    if unknown:
+        raise click.UsageError(f"Unknown config: {', '.join(unknown)}.")
+
+
 @click.group("cluster")
 def group() -> None:
-    """The brokers."""
+    """Show the cluster and its brokers."""
 
 
 @group.command("info")
 @broker_options
 def info(bootstrap: str, as_json: bool) -> None:
-    """Which brokers there are, and how much they hold."""
+    """Show the brokers, the number of topics and groups, and the brokers' memory use."""
     with open_client(bootstrap) as client:
         cluster = client.cluster_info()
         topics = client.topics()
         groups = client.groups()
+        memory = {node.id: client.memory(node.id) for node in cluster.nodes}
     shapes: dict[str, Shape] = {
         "cluster": [text("cluster_id", "cluster"), count("topics"), count("partitions"), count("groups")],
         "broker": [exact("id", "broker"), text("address"), text("rack"), text("role", "")],
+        "memory": [
+            exact("broker"),
+            text("memory"),
+            mebibytes("used_bytes"),
+            mebibytes("limit_bytes"),
+            text("setting"),
+        ],
     }
     rows = show(shapes, as_json=as_json)
     partitions = sum(len(topic.partitions) for topic in topics)
@@ -143,4 +172,11 @@ def info(bootstrap: str, as_json: bool) -> None:
     for node in cluster.nodes:
         role = "controller" if node.id == cluster.controller_id else ""
         rows.row("broker", {"id": node.id, "address": str(node.address), "rack": node.rack, "role": role})
+    for id_, known in memory.items():
+        if known is None:
+            continue
+        whole = MemoryPartInfo("whole process", "memory-budget-bytes", known.budget_bytes, known.resident_bytes)
+        for part in (*known.parts, whole):
+            use = {"used_bytes": part.used_bytes, "limit_bytes": part.limit_bytes, "setting": part.setting}
+            rows.row("memory", {"broker": id_, "memory": part.name, **use})
     rows.finish()

@@ -1,4 +1,4 @@
-"""`tidelog completion SHELL`: tab completion, for the shell's start-up file."""
+"""`tidelog completion SHELL`: a completion script for the shell's start-up file."""
 
 import click
 from click.shell_completion import get_completion_class
@@ -7,7 +7,7 @@ from click.shell_completion import get_completion_class
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: str) -> None:
-    """Print the script that makes SHELL complete tidelog's commands: eval "$(tidelog completion bash)"."""
+    """Print the completion script of SHELL; use it with: eval "$(tidelog completion bash)"."""
     from tidelog.cli.main import cli
 
     kind = get_completion_class(shell)

@@ -6,7 +6,7 @@
     "log.retention.ms" = 3600000                  TIDELOG_KAFKA_LOG_RETENTION_MS    --set kafka.log.retention.ms=...
 
 A listener is HOST:PORT, or HOST:PORT=ADVERTISED_HOST:PORT where clients reach it under another address. Everything is
-read first and judged together, so that all problems are shown at once, unknown names included.
+read first and checked together, so that all problems are shown at once, unknown names included.
 """
 
 import os
@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from tidelog.errors import InvalidSettings
-from tidelog.settings import Listener, NodeSettings, StorageSettings
+from tidelog.settings import ListenerSettings, NodeSettings, StorageSettings
 
 DEFAULT_FILE = "tidelog.toml"
 ENVIRONMENT = "TIDELOG_"
@@ -31,7 +31,7 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """What is in force, and for each name who said so."""
+    """The settings in force, and where each value comes from."""
 
     node: NodeSettings
     log_level: str
@@ -47,7 +47,7 @@ class _Key(NamedTuple):
 
 def _text(value: Any) -> str:  # noqa: ANN401
     if not isinstance(value, str):
-        raise ValueError("a text")
+        raise ValueError("a string")
     return value
 
 
@@ -77,18 +77,18 @@ def _one_of(*choices: str) -> Callable[[Any], str]:
     return parse
 
 
-def _listeners(value: Any) -> tuple[Listener, ...]:  # noqa: ANN401
+def _listeners(value: Any) -> tuple[ListenerSettings, ...]:  # noqa: ANN401
     items = value.split(",") if isinstance(value, str) else value
     if not isinstance(items, list | tuple):
         raise ValueError("a list of HOST:PORT")
     return tuple(_listener(str(item).strip()) for item in items)
 
 
-def _listener(text: str) -> Listener:
+def _listener(text: str) -> ListenerSettings:
     bound, _, advertised = text.partition("=")
     host, port = _address(bound)
     advertised_host, advertised_port = _address(advertised) if advertised else ("", 0)
-    return Listener(host, port, advertised_host, advertised_port)
+    return ListenerSettings(host, port, advertised_host, advertised_port)
 
 
 def _address(text: str) -> tuple[str, int]:
@@ -101,32 +101,48 @@ def _address(text: str) -> tuple[str, int]:
 _NODE = NodeSettings()
 _STORAGE = StorageSettings()
 KEYS: dict[str, _Key] = {
-    "data-dir": _Key(_NODE.data_dir, _text, "Where everything is kept."),
-    "node-id": _Key(str(_NODE.node_id), _number, "The broker's number."),
+    "data-dir": _Key(_NODE.data_dir, _text, "Directory of all data."),
+    "node-id": _Key(str(_NODE.node_id), _number, "Id of this broker."),
     "listeners": _Key("127.0.0.1:9092", _listeners, "Addresses to listen on: HOST:PORT[=ADVERTISED_HOST:PORT], ..."),
-    "allow-anonymous": _Key("false", _truth, "Let anybody connect, also from other machines."),
+    "allow-anonymous": _Key("false", _truth, "Allow connections without authentication from other machines."),
     "max-pending-bytes": _Key(
-        str(_NODE.max_pending_bytes), _number, "Bytes of unanswered requests after which a client is not read."
+        str(_NODE.max_pending_bytes),
+        _number,
+        "Stop reading from a client that has this many bytes of unanswered requests.",
     ),
     "max-total-pending-bytes": _Key(
-        str(_NODE.max_total_pending_bytes), _number, "The same over all clients; the one that goes over it is closed."
+        str(_NODE.max_total_pending_bytes),
+        _number,
+        "Limit for all clients together; a client that exceeds it is disconnected.",
     ),
-    "shutdown-grace-ms": _Key(str(_NODE.shutdown_grace_ms), _number, "How long a stop waits for open requests."),
-    "tail-cache-bytes": _Key(str(_STORAGE.tail_cache_bytes), _number, "Memory for the newest batches."),
+    "max-total-reply-bytes": _Key(
+        str(_NODE.max_total_reply_bytes),
+        _number,
+        "Limit of unread replies of all clients together; a client that exceeds it is disconnected.",
+    ),
+    "memory-budget-bytes": _Key(
+        str(_NODE.memory_budget_bytes),
+        _number,
+        "Total memory of all caches, buffers and state; their limits must fit into it.",
+    ),
+    "shutdown-grace-ms": _Key(
+        str(_NODE.shutdown_grace_ms), _number, "How long to wait for open requests when the broker stops."
+    ),
+    "tail-cache-bytes": _Key(str(_STORAGE.tail_cache_bytes), _number, "Memory that caches the newest batches."),
     "open-segments": _Key(
         str(_STORAGE.open_segments),
         _number,
-        "The most segments with open files, if the system allows it.",
+        "Maximum number of segments with open files, if the system allows as many.",
     ),
-    "flush-threads": _Key(str(_STORAGE.flush_threads), _number, "Threads that sync files."),
-    "log-level": _Key("info", _one_of("debug", "info", "warning", "error"), "What is worth a line in the log."),
+    "flush-threads": _Key(str(_STORAGE.flush_threads), _number, "Number of threads that flush files to disk."),
+    "log-level": _Key("info", _one_of("debug", "info", "warning", "error"), "Lowest level of messages to log."),
     "log-format": _Key("auto", _one_of("auto", "human", "json"), "auto: human on a terminal, json otherwise."),
 }
 _IN_STORAGE = {field.name for field in fields(StorageSettings)}
 
 
 def load(file: str | None, flags: Mapping[str, Any], environment: Mapping[str, str] | None = None) -> Configuration:
-    """The settings in force; InvalidSettings with every problem there is."""
+    """The settings in force; raises InvalidSettings with all problems."""
     problems: list[str] = []
     given: dict[str, Given] = {name: Given(key.default, "default") for name, key in KEYS.items()}
     for name, value, source in (
@@ -178,7 +194,7 @@ def _from_file(file: str | None, problems: list[str]) -> list[tuple[str, Any, st
             content = tomllib.load(opened)
     except FileNotFoundError:
         if file is not None:
-            problems.append(f"there is no settings file {file}")
+            problems.append(f"settings file {file} does not exist")
         return []
     except tomllib.TOMLDecodeError as error:
         problems.append(f"{path} is not valid TOML: {error}")
@@ -194,7 +210,7 @@ def _from_file(file: str | None, problems: list[str]) -> list[tuple[str, Any, st
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """`log.retention.ms = 1` without quotes is a table in a table in TOML."""
+    """In TOML, `log.retention.ms = 1` without quotes makes nested tables."""
     flat: list[tuple[str, Any]] = []
     for name, value in table.items():
         flat += _flat(value, f"{prefix}{name}.") if isinstance(value, dict) else [(prefix + name, value)]

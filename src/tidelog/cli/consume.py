@@ -1,4 +1,4 @@
-"""`tidelog consume`: records of a topic to stdout, as bytes, in a format of one's own, or as JSON."""
+"""`tidelog consume`: write records of topics to stdout, in a custom format or as JSON."""
 
 import os
 import re
@@ -18,7 +18,7 @@ _TOKEN = re.compile(rb"%(.)|\\(x[0-9a-fA-F]{2}|.)", re.DOTALL)
 _ESCAPES = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"0": b"\0", b"\\": b"\\"}
 _FORMAT_HELP = (
     "%t topic, %p partition, %o offset, %T timestamp in ms, %k key, %v (or %s) value, %h headers, "
-    "%K and %S lengths of key and value (-1: null), %%; \\n, \\t, \\0, \\xNN."
+    "%K and %S length of key and value (-1: null), %%; \\n, \\t, \\0, \\xNN."
 )
 
 
@@ -32,15 +32,19 @@ _FORMAT_HELP = (
     callback=start_of,
     default="earliest",
     show_default=True,
-    help=f"Where to begin: {START_HELP}. In a group, for partitions without a committed offset.",
+    help=f"Where to start: {START_HELP}. With --group, only for partitions without a committed offset.",
 )
-@click.option("-p", "--partition", "partitions", type=int, multiple=True, help="Only this one; may be repeated.")
-@click.option("-g", "--group", help="Share the topic with others of this group, and commit what was shown.")
-@click.option("-n", "--max", "limit", type=click.IntRange(min=0), help="Stop after so many records.")
-@click.option("--follow/--exit", default=True, help="At the end, wait for more [default] or exit.")
-@click.option("-f", "--format", "template", default="%v\\n", show_default=True, help=_FORMAT_HELP)
-@click.option("--null", "null_text", default="", metavar="TEXT", help="What a null key or value is shown as.")
-@click.option("--read-committed", is_flag=True, help="Leave out what was not committed by its transaction.")
+@click.option(
+    "-p", "--partition", "partitions", type=int, multiple=True, help="Read only this partition; may be repeated."
+)
+@click.option("-g", "--group", help="Join this consumer group, and commit the offsets of what was printed.")
+@click.option("-n", "--max", "limit", type=click.IntRange(min=0), metavar="N", help="Stop after N records.")
+@click.option(
+    "--follow/--exit", default=True, help="At the end of the topic, wait for more records [default] or exit."
+)
+@click.option("-f", "--format", "template", default="%v\\n", show_default=True, help=f"Output format: {_FORMAT_HELP}")
+@click.option("--null", "null_text", default="", metavar="TEXT", help="Text to print for a null key or value.")
+@click.option("--read-committed", is_flag=True, help="Skip records of aborted and open transactions.")
 @json_option
 @bootstrap_option
 def command(
@@ -56,7 +60,7 @@ def command(
     as_json: bool,
     bootstrap: str,
 ) -> None:
-    """Show the records of TOPIC, and those to come.
+    """Print the records of TOPIC, and wait for new ones.
 
     \b
     tidelog consume greetings
@@ -64,7 +68,7 @@ def command(
     tidelog consume prices --group loader --json | jq .value
     """
     if group is not None and partitions:
-        raise click.UsageError("A group shares its partitions out by itself: give --group or --partition, not both.")
+        raise click.UsageError("The group assigns the partitions: use --group or --partition, not both.")
     pieces = compile_format(os.fsencode(template), os.fsencode(null_text))
     with (
         open_client(bootstrap) as client,
@@ -89,7 +93,7 @@ def _write_json(stream: BlockingStream) -> None:
     for chunk in stream.chunks():
         for record in chunk:
             rows.row("record", record._asdict())
-        rows.finish()  # before more is waited for, and before it is committed
+        rows.finish()  # before waiting for more, and before the offsets are committed
 
 
 def _write_bytes(stream: BlockingStream, pieces: Sequence[Piece]) -> None:
@@ -101,7 +105,7 @@ def _write_bytes(stream: BlockingStream, pieces: Sequence[Piece]) -> None:
 
 
 def compile_format(template: bytes, null: bytes) -> list[Piece]:
-    """What to write for a record, piece by piece."""
+    """The parts of the output for a record, in order."""
 
     def number(get: Callable[[ConsumedRecord], int]) -> Piece:
         return lambda record: b"%d" % get(record)
@@ -137,7 +141,9 @@ def compile_format(template: bytes, null: bytes) -> list[Piece]:
             pieces += _literal(b"%")
         elif directive is not None:
             if directive not in directives:
-                raise click.UsageError(f"--format: %{os.fsdecode(directive)} is not known; {_FORMAT_HELP}")
+                raise click.UsageError(
+                    f"--format: unknown directive %{os.fsdecode(directive)}; known are {_FORMAT_HELP}"
+                )
             pieces.append(directives[directive])
         elif escape.startswith(b"x") and len(escape) == 3:
             pieces += _literal(bytes([int(escape[1:], 16)]))

@@ -1,5 +1,6 @@
-"""`tidelog demo`: a broker, a stream of events, a Spark pipeline on them, and what came out, in one command."""
+"""`tidelog demo`: a broker, a stream of sample events, a Spark pipeline on them, and its results, in one command."""
 
+import contextlib
 import shutil
 import signal
 import sys
@@ -28,19 +29,28 @@ _TRICKLE_S = 0.2
 
 
 @click.command("demo")
-@click.option("--events", "count", type=click.IntRange(min=100), default=25_000, show_default=True, help="How many.")
-@click.option("--exit", "leaves", is_flag=True, help="Do not leave the broker up in the end.")
 @click.option(
-    "--keep", type=click.Path(path_type=Path), help="Keep data and project in this folder. [default: a temporary one]"
+    "--events",
+    "count",
+    type=click.IntRange(min=100),
+    default=25_000,
+    show_default=True,
+    help="Number of sample events.",
+)
+@click.option("--exit", "leaves", is_flag=True, help="Stop the broker and exit when the pipeline is done.")
+@click.option(
+    "--keep",
+    type=click.Path(path_type=Path),
+    help="Keep data and project in this directory. [default: a temporary directory]",
 )
 def command(count: int, leaves: bool, keep: Path | None) -> None:
-    """See a broker and a Spark pipeline at work: events in, a table, a topic and dead letters out.
+    """Run a broker and a Spark pipeline on sample events: a table, a topic and dead letters come out.
 
-    Everything is in one process and a temporary folder; nothing is left behind.
+    Everything runs in one process and a temporary directory, which is removed at the end.
     """
     folder = keep or Path(tempfile.mkdtemp(prefix="tidelog-demo-"))
     folder.mkdir(parents=True, exist_ok=True)
-    # A JVM and a folder must go with it, however it is asked to end, and also if a shell made it deaf to Ctrl-C.
+    # The JVM and the directory must be cleaned up on SIGTERM too, and also if a shell had Ctrl-C ignored.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     try:
@@ -66,9 +76,16 @@ def _demo(folder: Path, count: int, *, leaves: bool) -> None:
             client.create_topic(topic, partitions=1)
         project = demo.write_project(folder / "shop", servers)
         with ThreadPoolExecutor(1) as starter:
-            starting = starter.submit(lambda: Engine(project))  # a JVM takes a few seconds; meanwhile events come in
-            _stream_in(client, count)
-            engine = starting.result()
+            starting = starter.submit(
+                lambda: Engine(project)
+            )  # a JVM takes a few seconds to start; events are produced meanwhile
+            try:
+                _stream_in(client, count)
+                engine = starting.result()
+            except BaseException:
+                with contextlib.suppress(Exception):
+                    starting.result().close()
+                raise
         with engine:
             _say("The pipeline runs: orders to a Parquet table and to revenue per minute, bad ones to dead letters.")
             with live_progress(engine):
@@ -87,7 +104,7 @@ def _broker(data_dir: Path) -> "EmbeddedBroker":
     try:
         return EmbeddedBroker(str(data_dir), port=_PORT)
     except (TidelogError, OSError):
-        return EmbeddedBroker(str(data_dir))  # the port is somebody else's
+        return EmbeddedBroker(str(data_dir))  # the port is in use
 
 
 def _stream_in(client: Client, count: int) -> None:
@@ -101,11 +118,11 @@ def _stream_in(client: Client, count: int) -> None:
             if number % 500 == 0:
                 advance(500)
     rate = count / (time.monotonic() - began)
-    _say(f"{count:,} click and order events of the last {_MINUTES} minutes are in ({rate:,.0f} events/s).")
+    _say(f"{count:,} click and order events of the last {_MINUTES} minutes produced ({rate:,.0f} events/s).")
 
 
 def _show(engine: "Engine", client: Client) -> None:
-    """What came out: asked with SQL, of a table and of topics."""
+    """Show the results: a table, asked with SQL, and topics."""
     import json
 
     from tidelog.spark.pipelines import demo, letters
@@ -126,7 +143,7 @@ def _show(engine: "Engine", client: Client) -> None:
         reasons[headers[letters.ERROR]] = reasons.get(headers[letters.ERROR], 0) + 1
         dead.append((headers[letters.ERROR], f"{headers[letters.PARTITION]}/{headers[letters.OFFSET]}"))
     found = sorted(reasons.items(), key=lambda item: -item[1])
-    _table(f"The topic {demo.ORDERS}.dead-letters", ("why", "letters"), found)
+    _table(f"The topic {demo.ORDERS}.dead-letters", ("reason", "letters"), found)
 
 
 def _table(title: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
@@ -147,7 +164,7 @@ def _stay(client: Client, servers: str, folder: Path) -> None:
     from tidelog.spark.pipelines import demo
 
     at = "" if servers.endswith(f":{_PORT}") else f" -b {servers}"
-    _say("\nThe broker stays up, with new events coming in, until Ctrl-C. In another terminal, try:\n")
+    _say("\nThe broker keeps running, with new events, until Ctrl-C. Try in another terminal:\n")
     for line in (
         f"tidelog consume orders --from -3{at}",
         f"tidelog consume orders.dead-letters --json{at}",

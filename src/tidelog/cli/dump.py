@@ -10,32 +10,43 @@ from tidelog.model import NO_TIMESTAMP, Offset
 from tidelog.records.batch import BatchView
 from tidelog.records.compression import Codec
 from tidelog.records.record import decode, read_marker
-from tidelog.storage.local.aborted import ABORTED_ENTRY_SIZE, ABORTED_INDEX, decode_aborted
-from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, decode_checkpoint
-from tidelog.storage.local.compaction import STATE, decode_state
-from tidelog.storage.local.files import Files
-from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
-from tidelog.storage.local.inspect import (
+from tidelog.storage.local.tools import (
+    ABORTED_ENTRY_SIZE,
+    ABORTED_INDEX,
+    CHECKPOINT,
+    INDEX,
+    INDEXES,
+    LOCK,
+    LOG,
+    OFFSET_ENTRY_SIZE,
+    STATE,
+    TIME_ENTRY_SIZE,
+    TIME_INDEX,
+    BatchScan,
+    Checkpoint,
     DamagedRange,
+    Files,
     OffsetIndexCheck,
     PartitionPlace,
     TimeIndexCheck,
     WrongEntry,
+    base_offset_of,
+    decode_aborted,
+    decode_checkpoint,
+    decode_state,
     holder_of,
     list_partition,
     log_name,
     offset_entries,
+    segment_name,
     time_entries,
     walk_segment,
     with_next,
 )
-from tidelog.storage.local.scan import BatchScan
-from tidelog.storage.local.segment import INDEX, INDEXES, LOG, TIME_INDEX, base_offset_of, segment_name
-from tidelog.storage.local.store import LOCK
 
 
 class Dump:
-    """What to show, and of which offsets. `damaged` tells afterwards whether anything was."""
+    """What to show, and of which offsets. `damaged` is True afterwards if damage was found."""
 
     def __init__(
         self,
@@ -68,7 +79,8 @@ class Dump:
         return self._left <= 0
 
     def file(self, path: str) -> None:
-        """A single file, by its name; one that was set aside (.cut, .unreachable, .tmp) like what it was."""
+        """A single file, by its name; a file that was set aside (.cut, .unreachable, .tmp) by the name it had
+        before."""
         name = os.path.basename(path)
         if name == LOCK:
             return self.lock_file(path)
@@ -82,7 +94,7 @@ class Dump:
             if base is not None:
                 return self.log_file(path, base) if suffix == LOG else self.index_file(path, base, suffix)
         raise StorageUnavailable(
-            f"{path} is not a file of a log; those are named like {segment_name(0, LOG)}, {INDEX}, {TIME_INDEX}, "
+            f"{path} is not a file of a log; their names are like {segment_name(0, LOG)}, {INDEX}, {TIME_INDEX}, "
             f"{ABORTED_INDEX}, {CHECKPOINT}, {STATE} or {LOCK}"
         )
 
@@ -132,7 +144,7 @@ class Dump:
             self.compaction_file(listing.path(STATE))
 
     def log_file(self, path: str, base: Offset) -> None:
-        """Its batches or records if they are wanted, else one row about all of it."""
+        """Its batches or records if they are wanted, else one row that sums it up."""
         file = self._files.open(path, writable=False)
         size = file.size()
         batches = records = 0
@@ -235,7 +247,7 @@ class Dump:
             self._damage(path, entry.number * entry_size, entry.offset, entry.what, entry_size)
         rest = len(content) % entry_size
         if rest:
-            self._damage(path, len(content) - rest, base, f"{rest} bytes behind the last whole entry", rest)
+            self._damage(path, len(content) - rest, base, f"{rest} bytes after the last whole entry", rest)
 
     def _show_entry(self, type_: str, path: str, offset: Offset, fields: Fields) -> None:
         if self._in_range(offset, offset):

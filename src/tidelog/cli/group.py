@@ -1,4 +1,4 @@
-"""`tidelog group`: consumer groups, how far behind they are, and where they go on."""
+"""`tidelog group`: consumer groups, their lag and their committed offsets."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,13 +11,14 @@ from tidelog.cli.cluster import (
     change_options,
     changes_of,
     open_client,
+    refuse_unknown,
     show,
     start_of,
 )
 from tidelog.cli.output import Column, Fields, Shape, exact, text
 from tidelog.cli.topic import chosen_partitions, offsets_in_log
 from tidelog.client import LATEST, BrokerError, Client, GroupMember, Start
-from tidelog.client.admin import ConfigEntry
+from tidelog.client.admin.topics import ConfigEntry
 from tidelog.errors import InvalidInput
 from tidelog.model import TopicPartition
 from tidelog.wire.error_codes import ErrorCode
@@ -27,7 +28,7 @@ _CONFIG_SHAPE: Shape = [text("name", "config"), text("value"), text("source")]
 
 @click.group("group")
 def group() -> None:
-    """Consumer groups: members, offsets, lag."""
+    """List, describe, alter, seek and delete consumer groups."""
 
 
 @group.command("list")
@@ -45,7 +46,7 @@ def list_(bootstrap: str, as_json: bool) -> None:
 
 @group.command("describe")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--all-configs", is_flag=True, help="Also configs that are at their default.")
+@click.option("--all-configs", is_flag=True, help="Also show configs with their default value.")
 @broker_options
 def describe(names: Sequence[str], all_configs: bool, bootstrap: str, as_json: bool) -> None:
     """Show committed offsets, lag, members and configs of groups."""
@@ -92,7 +93,7 @@ def describe(names: Sequence[str], all_configs: bool, bootstrap: str, as_json: b
 
 
 def _configs(client: Client, name: str) -> list[ConfigEntry]:
-    """None from a broker that has no configs of groups."""
+    """An empty list if the broker has no configs of groups."""
     try:
         return client.group_configs(name)
     except BrokerError as error:
@@ -106,7 +107,7 @@ def _config_fields(name: str, entry: ConfigEntry) -> dict[str, str | None]:
 
 
 def _offsets(client: Client, name: str, members: Sequence[GroupMember]) -> list[dict[str, Any]]:
-    """What is committed and what is assigned, with the end of each partition that still exists."""
+    """Committed offsets and assigned partitions, with the end offset of each partition that still exists."""
     owners = {partition: member for member in members for partition in member.partitions}
     committed = {partition: row.offset for partition, row in client.committed(name).items()}
     partitions = sorted(owners.keys() | committed.keys())
@@ -136,15 +137,18 @@ def _offsets(client: Client, name: str, members: Sequence[GroupMember]) -> list[
 @click.argument("name")
 @click.argument("topic")
 @click.option(
-    "--to", "start", metavar="START", callback=start_of, required=True, help=f"Where to go on: {START_HELP}."
+    "--to", "start", metavar="START", callback=start_of, required=True, help=f"Where to continue: {START_HELP}."
 )
-@click.option("-p", "--partition", "numbers", type=int, multiple=True, help="Only this one; may be repeated.")
-@click.option("--dry-run", is_flag=True, help="Only show what would be committed.")
+@click.option("-p", "--partition", "numbers", type=int, multiple=True, help="Only this partition; may be repeated.")
+@click.option("--dry-run", is_flag=True, help="Show the offsets, but do not commit them.")
 @broker_options
 def seek(
     name: str, topic: str, start: Start, numbers: Sequence[int], dry_run: bool, bootstrap: str, as_json: bool
 ) -> None:
-    """Set where a group without members goes on in a topic; a group that does not exist comes into being."""
+    """Set the committed offsets of a group in a topic.
+
+    The group must have no members. If it does not exist, it is created.
+    """
     shapes: dict[str, Shape] = {
         "offset": [text("topic"), exact("partition"), text("before"), exact("committed", "now")]
     }
@@ -167,13 +171,15 @@ def seek(
 @change_options
 @broker_options
 def alter(name: str, settings: Sequence[str], unset: Sequence[str], bootstrap: str, as_json: bool) -> None:
-    """Change the configs of a group, also of one that is still to come.
+    """Change the configs of a group, which need not exist yet.
 
-    consumer.session.timeout.ms and consumer.heartbeat.interval.ms, for groups of the consumer protocol. Members learn
-    of it with their next heartbeat.
+    Groups of the consumer protocol have consumer.session.timeout.ms and consumer.heartbeat.interval.ms. Members are
+    told with their next heartbeat.
     """
     changes = changes_of(settings, unset)
     with open_client(bootstrap) as client:
+        if unset:
+            refuse_unknown(unset, [entry.name for entry in client.group_configs(name)])
         client.alter_group_configs(name, changes)
         entries = {entry.name: entry for entry in client.group_configs(name)}
     rows = show({"config": _CONFIG_SHAPE}, as_json=as_json)
@@ -184,10 +190,10 @@ def alter(name: str, settings: Sequence[str], unset: Sequence[str], bootstrap: s
 
 @group.command("delete")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--topic", help="Only the offsets of this topic.")
+@click.option("--topic", help="Delete only the offsets of this topic, not the group.")
 @broker_options
 def delete(names: Sequence[str], topic: str | None, bootstrap: str, as_json: bool) -> None:
-    """Delete groups without members, with all their offsets."""
+    """Delete groups and their committed offsets. They must have no members."""
     rows = show({}, as_json=as_json)
     with open_client(bootstrap) as client:
         for name in names:

@@ -1,7 +1,7 @@
-"""`tidelog log`: look into, verify and repair logs on disk, without a broker.
+"""`tidelog log`: inspect, verify and repair logs on disk, without a broker.
 
 dump and verify only read, and may be used on the directory of a running broker; repair and sample hold its lock.
-What reads and mends files is in tidelog.storage.local (inspect, verify, repair); here it is asked for and shown.
+The work is done by tidelog.storage.local (inspect, verify, repair); this module has the commands and their output.
 """
 
 import json
@@ -16,27 +16,55 @@ import click
 from tidelog.cli.dump import Dump
 from tidelog.cli.output import Rows, byte_progress, rows_for
 from tidelog.errors import StorageUnavailable
-from tidelog.model import LeaderEpoch, Offset, ProducerEpoch, ProducerId, TimestampMs, TopicPartition
+from tidelog.model import (
+    LeaderEpoch,
+    Offset,
+    PartitionIdentity,
+    ProducerEpoch,
+    ProducerId,
+    TimestampMs,
+    TopicIdentity,
+)
 from tidelog.records.compression import Codec
 from tidelog.records.record import BatchBuilder
 from tidelog.settings import LogSettings
-from tidelog.storage.local.files import OsFiles
-from tidelog.storage.local.inspect import PartitionPlace, find_partitions, holder_of, list_partition
-from tidelog.storage.local.repair import Repair
-from tidelog.storage.local.store import LOCK, LOGS, LocalStore
-from tidelog.storage.local.verify import Finding, PartitionCheck
+from tidelog.storage.local.tools import (
+    LOCK,
+    LOGS,
+    Finding,
+    LocalStore,
+    OsFiles,
+    PartitionCheck,
+    PartitionPlace,
+    Repair,
+    find_partitions,
+    holder_of,
+    list_partition,
+    with_topic_id,
+)
 
 _DEFAULT_LIMIT = 100
-_EXISTING = click.Path(exists=True)
-_EXISTING_DIRECTORY = click.Path(exists=True, file_okay=False)
+
+
+class _LogPath(click.Path):
+    """A path that exists, perhaps only after the id is added to the name of a topic."""
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        return super().convert(with_topic_id(os.fspath(value)), param, ctx)
+
+
+_EXISTING = _LogPath(exists=True)
+_EXISTING_DIRECTORY = _LogPath(exists=True, file_okay=False)
 
 
 @click.group(name="log")
 def group() -> None:
-    """Look into, verify and repair logs on disk, without a broker.
+    """Inspect, verify and repair logs on disk, without a broker.
 
-    A data directory holds logs/TOPIC/PARTITION/; every command takes it as a whole, or one topic's or partition's
-    directory in it.
+    A data directory has logs in logs/TOPIC~ID/PARTITION/. Every command accepts a data directory, or the directory of
+    a topic or a partition in it. The ID may be left out: DATA_DIR/logs/TOPIC/PARTITION.
     """
 
 
@@ -47,16 +75,17 @@ def group() -> None:
 @click.argument("path", type=_EXISTING)
 @click.option("--batches", is_flag=True, help="Show every batch.")
 @click.option("--records", is_flag=True, help="Show every record.")
-@click.option("--indexes", is_flag=True, help="Show the index entries, the checkpoint and its producers.")
-@click.option("--from", "first", type=click.IntRange(0), default=0, metavar="OFFSET", help="Begin at this offset.")
-@click.option("--to", "last", type=click.IntRange(0), metavar="OFFSET", help="End with this offset.")
+@click.option("--indexes", is_flag=True, help="Show index entries, the checkpoint and its producers.")
+@click.option("--from", "first", type=click.IntRange(0), default=0, metavar="OFFSET", help="First offset to show.")
+@click.option("--to", "last", type=click.IntRange(0), metavar="OFFSET", help="Last offset to show.")
 @click.option(
     "--limit",
     type=click.IntRange(0),
-    help=f"Show so many batches or records; 0: all. Without it {_DEFAULT_LIMIT}, and all with --json.",
+    metavar="N",
+    help=f"Show at most N batches or records; 0: all. [default: {_DEFAULT_LIMIT}; all with --json]",
 )
 @click.option("--full", is_flag=True, help="Do not shorten keys and values.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, for programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @click.pass_context
 def dump(
     ctx: click.Context,
@@ -70,18 +99,18 @@ def dump(
     full: bool,
     as_json: bool,
 ) -> None:
-    """Show what is in a data directory, a partition's directory, or a single file.
+    """Show the contents of a data directory, of a partition's directory, or of a single file.
 
-    Of a data directory the partitions, of a partition its segments and checkpoint; more with --batches, --records and
-    --indexes. A single file (.log, .index, .timeindex, .txnindex, checkpoint,
-    lock) is shown with all it holds.
+    For a data directory its partitions are shown, for a partition its segments and its checkpoint; --batches,
+    --records and --indexes show more. A single file (.log, .index, .timeindex, .txnindex, checkpoint, lock) is shown
+    in full.
 
     With --json every line has a "type": partition, segment, batch, record, offset_index_entry, time_index_entry,
     aborted_transaction, checkpoint, producer, lock or damage. Keys and values are text, null, or {"hex": ...} if they
     are not UTF-8.
     docs/formats/local-log.md explains the fields.
 
-    Damage is shown at its place, what is good behind it too, and the exit code is 1.
+    Damage is reported at its place, and what follows is shown too. The exit code is 1 if there is any.
     """
     rows = rows_for(as_json=as_json, full=full)
     if limit is None:
@@ -103,9 +132,9 @@ def dump(
         else:
             shown.partitions(places)
             if places:
-                rows.say(f"\nLook into one: tidelog log dump {places[0].directory} --records --limit 10")
+                rows.say(f"\nTo show records: tidelog log dump {places[0].directory} --records --limit 10")
     if shown.exhausted and not as_json:
-        rows.say(f"Shown are the first {limit}; there may be more (--limit, --from).")
+        rows.say(f"Only the first {limit} are shown; see --limit and --from.")
     rows.finish()
     if shown.damaged:
         ctx.exit(1)
@@ -115,7 +144,7 @@ def dump(
 
 
 def _show_findings(rows: Rows, place: PartitionPlace, findings: Iterable[Finding]) -> tuple[int, int]:
-    """How many errors and notes there were."""
+    """The numbers of errors and of notes."""
     errors = notes = 0
     for finding in findings:
         errors += finding.is_error
@@ -136,15 +165,15 @@ def _show_findings(rows: Rows, place: PartitionPlace, findings: Iterable[Finding
 
 @group.command()
 @click.argument("directories", type=_EXISTING_DIRECTORY, nargs=-1, required=True, metavar="DIR...")
-@click.option("--deep", is_flag=True, help="Also decode every record.")
-@click.option("--compacted", is_flag=True, help="The topics are compacted: missing offsets are legal.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line, for programs.")
+@click.option("--deep", is_flag=True, help="Also decompress and check every record.")
+@click.option("--compacted", is_flag=True, help="The topics are compacted: missing offsets are no error.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line.")
 @click.pass_context
 def verify(ctx: click.Context, directories: tuple[str, ...], deep: bool, compacted: bool, as_json: bool) -> None:
-    """Find everything that is wrong in logs: batches, offsets, indexes, checkpoints, leftovers.
+    """Check logs for damage: batches, offsets, indexes, checkpoints, leftover files.
 
-    Only reads, and takes no lock: the directory of a running broker may be verified. Goes on behind damage. Notes are
-    no errors. The exit code is 1 if there is any error.
+    This only reads and takes no lock, so the directory of a running broker may be verified. Checking continues after
+    damage. Notes are not errors. The exit code is 1 if there is any error.
 
     With --json every finding is a line of type "finding" (severity error or note, kind, partition, file, position,
     offset, size_bytes, what), and the last line has type "summary".
@@ -155,7 +184,7 @@ def verify(ctx: click.Context, directories: tuple[str, ...], deep: bool, compact
     rows = rows_for(as_json=as_json)
     for data, holder in sorted(holders.items()):
         if holder is not None:
-            rows.say(f"{data} is in use by {holder}: what it is writing now is not counted as damage.")
+            rows.say(f"{data} is in use by {holder}: unfinished writes are not counted as damage.")
     total = sum(sum(list_partition(files, place.directory).segments.values()) for place in places)
     counts = {"partitions": len(places), "segments": 0, "batches": 0, "records": 0, "size_bytes": 0}
     errors = notes = 0
@@ -176,7 +205,7 @@ def verify(ctx: click.Context, directories: tuple[str, ...], deep: bool, compact
     measured += [_many(counts["batches"], "batch"), _many(counts["records"], "record")]
     rows.say(f"{', '.join(measured)}, {_many(counts['size_bytes'], 'byte')}: {verdict}")
     if errors:
-        rows.say("To mend what can be mended: tidelog log repair DIR")
+        rows.say("To repair: tidelog log repair DIR")
     if as_json:
         rows.row("summary", {**counts, "errors": errors, "notes": notes})
     rows.finish()
@@ -194,19 +223,20 @@ def _many(number: int, thing: str) -> str:
 
 @group.command()
 @click.argument("directory", type=_EXISTING_DIRECTORY, metavar="DIR")
-@click.option("--yes", is_flag=True, help="Do it without asking.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @click.option(
-    "--cut-at-damage", is_flag=True, help="End a log at its first damage; what is cut is kept in .cut files."
+    "--cut-at-damage", is_flag=True, help="Cut a log off at its first damage; the rest is kept in .cut files."
 )
-@click.option("--compacted", is_flag=True, help="The topics are compacted: missing offsets are legal.")
+@click.option("--compacted", is_flag=True, help="The topics are compacted: missing offsets are no error.")
 @click.pass_context
 def repair(ctx: click.Context, directory: str, yes: bool, cut_at_damage: bool, compacted: bool) -> None:
-    """Mend logs: cut a torn tail, rebuild indexes, write a fresh checkpoint, remove leftovers.
+    """Repair logs: cut off an incomplete last write, rebuild indexes and checkpoints, remove leftover files.
 
-    Says what it is going to do, and does it only with --yes or when you agree. The data directory must not be in use.
+    The steps are shown first, and are carried out only with --yes or after confirmation. The data directory must not
+    be in use.
 
-    Damage in the middle of a log is left as it is, because the records behind it are good; with --cut-at-damage the
-    log ends there instead. The exit code is 1 if anything is still wrong.
+    Damage in the middle of a log is left as it is, because the records after it are good; with --cut-at-damage the
+    log is cut off there. The exit code is 1 if damage is left.
     """
     files = OsFiles()
     places = find_partitions(files, directory)
@@ -229,16 +259,16 @@ def repair(ctx: click.Context, directory: str, yes: bool, cut_at_damage: bool, c
             click.echo(f"  leave {name}, position {finding.position} (offset {finding.offset}): {finding.what}")
     if not repairs:
         click.echo("Nothing to repair." if not left else "Nothing else can be repaired.")
-    elif yes or (sys.stdin.isatty() and click.confirm("Do this?")):
+    elif yes or (sys.stdin.isatty() and click.confirm("Carry out these steps?")):
         for repair_ in repairs:
             repair_.apply(_now_ms())
         click.echo("Done.")
     else:
-        raise click.ClickException("nothing was changed; run again with --yes to do this")
+        raise click.ClickException("nothing was changed; run again with --yes to carry out these steps")
     if left:
         if not cut_at_damage:
             click.echo(
-                "With --cut-at-damage a log ends before its first damaged bytes; missing offsets stay missing."
+                "With --cut-at-damage a log is cut off before its first damaged bytes; missing offsets stay missing."
             )
         ctx.exit(1)
 
@@ -252,13 +282,15 @@ def _now_ms() -> TimestampMs:
 _SAMPLE_START_MS = 1_736_150_400_000  # 2025-01-06 08:00 UTC
 _SAMPLE_SETTINGS = LogSettings(segment_bytes=4 << 10, index_interval_bytes=512)
 _SAMPLE_PRODUCER = ProducerId(4711)
+SAMPLE_CLICKS = TopicIdentity("clicks", bytes.fromhex("c1c45c1c45c1c45c1c45c1c45c1c45c1"))
+SAMPLE_ORDERS = TopicIdentity("orders", bytes.fromhex("0bde50bde50bde50bde50bde50bde50b"))
 
 
 @group.command()
 @click.argument("directory", type=click.Path(file_okay=False), metavar="DIR")
-@click.option("--if-missing", is_flag=True, help="Do nothing if the directory is there already.")
+@click.option("--if-missing", is_flag=True, help="Do nothing if the directory already has data.")
 def sample(directory: str, if_missing: bool) -> None:
-    """Write a small data directory with clicks and orders, to try the other commands on. Always the same content."""
+    """Write a small data directory with sample clicks and orders, to try the other commands on."""
     if os.path.isdir(directory) and os.listdir(directory):
         if if_missing and os.path.isdir(f"{directory}/{LOGS}"):
             return
@@ -266,16 +298,16 @@ def sample(directory: str, if_missing: bool) -> None:
     store = LocalStore(directory, inline=True)
     try:
         for partition in (0, 1):
-            _write(store, TopicPartition("clicks", partition), _sample_clicks(Random(partition)))  # noqa: S311, the same each time
-        _write(store, TopicPartition("orders", 0), _sample_orders(Random(2)))  # noqa: S311
+            _write(store, SAMPLE_CLICKS.partition(partition), _sample_clicks(Random(partition)))  # noqa: S311, the same each time
+        _write(store, SAMPLE_ORDERS.partition(0), _sample_orders(Random(2)))  # noqa: S311
     finally:
         failures = store.close_now()
     for error in failures.values():
         raise error
-    click.echo(f"Wrote a sample to {directory}. Look at it: tidelog log dump {directory}")
+    click.echo(f"Wrote a sample to {directory}. To inspect it: tidelog log dump {directory}")
 
 
-def _write(store: LocalStore, partition: TopicPartition, batches: Iterator[tuple[TimestampMs, bytearray]]) -> None:
+def _write(store: LocalStore, partition: PartitionIdentity, batches: Iterator[tuple[TimestampMs, bytearray]]) -> None:
     log = store.open(partition, _SAMPLE_SETTINGS, _SAMPLE_START_MS)
     for now_ms, batch in batches:
         log.append(batch, now_ms=now_ms, leader_epoch=LeaderEpoch(0), durable=False)
@@ -299,7 +331,7 @@ def _sample_clicks(chance: Random) -> Iterator[tuple[TimestampMs, bytearray]]:
 
 
 def _sample_orders(chance: Random) -> Iterator[tuple[TimestampMs, bytearray]]:
-    """Orders of an idempotent producer; every so often one is cancelled, which its tombstone says."""
+    """Orders of an idempotent producer; some are cancelled by a tombstone."""
     now_ms = _SAMPLE_START_MS
     sequence = 0
     for _ in range(40):

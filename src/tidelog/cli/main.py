@@ -1,9 +1,9 @@
-"""The `tidelog` command: finds the group, and turns whatever goes wrong into one line and an exit code.
+"""The `tidelog` command: finds the subcommand, and turns every error into one line and an exit code.
 
 exit code  meaning
 0          done
-1          it failed, or something is wrong with what was looked at
-2          the command was not understood
+1          the command failed, or found something wrong
+2          the command line is wrong
 130        interrupted
 """
 
@@ -21,22 +21,22 @@ FAILED, INTERRUPTED = 1, 130
 
 # name: (module, attribute, what the help says), so that neither `--help` nor another command imports it.
 _COMMANDS = {
-    "archive": ("tidelog.cli.archive", "command", "Write a topic to Parquet or Delta, each record once."),
-    "audit": ("tidelog.cli.audit", "command", "Check every CRC and every offset, in parallel."),
+    "archive": ("tidelog.cli.archive", "command", "Export a topic to Parquet or Delta, each record exactly once."),
+    "audit": ("tidelog.cli.audit", "command", "Check every CRC and look for missing offsets, in parallel."),
     "cluster": ("tidelog.cli.cluster", "group", "Show the cluster and its brokers."),
-    "completion": ("tidelog.cli.completion", "command", "Print what makes your shell complete tidelog's commands."),
+    "completion": ("tidelog.cli.completion", "command", "Print a shell completion script."),
     "config": ("tidelog.cli.serve", "config", "Show a broker's settings and where they come from."),
     "consume": ("tidelog.cli.consume", "command", "Read records from a topic."),
-    "demo": ("tidelog.cli.demo", "command", "See a broker and a Spark pipeline at work."),
+    "demo": ("tidelog.cli.demo", "command", "Run a broker and a Spark pipeline on sample events."),
     "group": ("tidelog.cli.group", "group", "List, describe, alter, seek and delete consumer groups."),
-    "log": ("tidelog.cli.log", "group", "Look into, verify and repair logs on disk."),
-    "metadata": ("tidelog.cli.metadata", "group", "Look into topics, groups and offsets on disk."),
-    "pipeline": ("tidelog.cli.pipeline", "group", "Make, check, run and watch Spark pipelines on topics."),
+    "log": ("tidelog.cli.log", "group", "Inspect, verify and repair logs on disk."),
+    "metadata": ("tidelog.cli.metadata", "group", "Inspect topics, groups and offsets on disk."),
+    "pipeline": ("tidelog.cli.pipeline", "group", "Create, check, run and watch Spark pipelines on topics."),
     "produce": ("tidelog.cli.produce", "command", "Write lines to a topic."),
-    "profile": ("tidelog.cli.profile", "command", "Tell what is in topics, as a table and a page."),
-    "replay": ("tidelog.cli.replay", "command", "Write a stretch of a topic to another one."),
+    "profile": ("tidelog.cli.profile", "command", "Show statistics of topics: sizes, times, keys."),
+    "replay": ("tidelog.cli.replay", "command", "Copy a range of a topic to another topic."),
     "serve": ("tidelog.cli.serve", "serve", "Run a broker."),
-    "sql": ("tidelog.cli.sql", "command", "Ask topics a question in SQL."),
+    "sql": ("tidelog.cli.sql", "command", "Query topics with SQL."),
     "txn": ("tidelog.cli.txn", "group", "List, describe and abort transactions."),
     "topic": ("tidelog.cli.topic", "group", "Create, list, describe, alter and delete topics."),
 }
@@ -72,13 +72,13 @@ def cli(ctx: click.Context) -> None:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Carry a command out; the process's exit code."""
+    """Run a command; returns the exit code of the process."""
     try:
         code = cli.main(list(arguments), prog_name="tidelog", standalone_mode=False)
         sys.stdout.flush()
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx else "tidelog"
-        return _fail(f"{error.format_message()} Run '{command} --help' to see how it is used.", error.exit_code)
+        return _fail(f"{error.format_message()} Run '{command} --help' for usage.", error.exit_code)
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
@@ -99,7 +99,7 @@ def _fail(message: str, code: int) -> int:
 
 
 def _reader_is_gone() -> int:
-    """`| head` has seen enough. The interpreter must not complain about it at its exit."""
+    """The reader of our pipe has ended (`| head`). The interpreter must not complain about it at its exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILED
 

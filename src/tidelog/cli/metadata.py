@@ -1,4 +1,4 @@
-"""`tidelog metadata`: look into what a data directory holds besides records, without a broker."""
+"""`tidelog metadata`: inspect the metadata in a data directory, without a broker."""
 
 import asyncio
 import json
@@ -10,10 +10,12 @@ import click
 
 from tidelog.cli.cluster import json_option, show
 from tidelog.cli.output import Column, Fields, Rows, Shape, count, escape, exact, moment, show_time, text
+from tidelog.metadata.opening import snapshot
 from tidelog.metadata.rows import (
     ClusterRow,
     ConfigRow,
     DecisionRow,
+    DeletedTopicRow,
     GroupMemberRow,
     GroupRow,
     OffsetRow,
@@ -22,7 +24,6 @@ from tidelog.metadata.rows import (
     TransactionOffsetRow,
     TransactionRow,
 )
-from tidelog.metadata.snapshot import snapshot
 from tidelog.wire.embedded import decode_embedded
 from tidelog.wire.generated.consumer_protocol_assignment import DATA
 from tidelog.wire.protocol_errors import ProtocolError
@@ -34,11 +35,11 @@ _JSON_FIELDS = ("details", "partitions", "groups")  # where they are text
 
 @click.group("metadata")
 def group() -> None:
-    """Look into what a data directory holds besides records, without a broker."""
+    """Inspect the metadata in a data directory, without a broker."""
 
 
 def _fields(row: Row, _names: Names) -> dict[str, Any]:
-    """As they are stored; what is JSON in there is taken apart."""
+    """As they are stored, but JSON in them is parsed."""
     fields = asdict(row)
     for name in _JSON_FIELDS:
         if isinstance(fields.get(name), str):
@@ -53,12 +54,12 @@ def _parsed(text_: str | bytes) -> Any:  # noqa: ANN401
         return text_
 
 
-def _topic(row: TopicRow, names: Names) -> dict[str, Any]:
+def _topic(row: TopicRow | DeletedTopicRow, names: Names) -> dict[str, Any]:
     return {**_fields(row, names), "topic_id": row.topic_id.hex()}
 
 
 def _member(row: GroupMemberRow, names: Names) -> dict[str, Any]:
-    """With its partitions by the names of their topics; None: its group is not one of consumers."""
+    """The partitions of a member, by the names of their topics; None if its group is not one of consumers."""
     fields = _fields(row, names)
     if not row.assignment.startswith(b"{"):  # of the classic protocol, in Kafka's own format
         return {**fields, "partitions": _classic_partitions(row.assignment)}
@@ -83,7 +84,7 @@ def _classic_partitions(assignment: bytes) -> dict[str, list[int]] | None:
 
 
 def _safe(field: str, title: str | None = None) -> Column:
-    """What clients chose: a terminal must not act upon it."""
+    """Text that clients chose, with control characters of terminals escaped."""
     column = text(field, title)
     return column._replace(show=lambda fields: escape(column.show(fields)))
 
@@ -102,7 +103,7 @@ def _partitions(fields: Fields) -> str:
 
 
 class _Table(NamedTuple):
-    """A kind of row: what it is called, how one is told and how it looks."""
+    """A kind of row: its names, its fields and its columns."""
 
     row: type[Row]
     kind: str
@@ -119,6 +120,13 @@ _TABLES = (
         "topics",
         _topic,
         [text("name", "topic"), count("partitions"), text("topic_id", "id"), moment("created_ms", "created")],
+    ),
+    _Table(
+        DeletedTopicRow,
+        "deleted_topic",
+        "deleted topics whose logs may still be on the disk",
+        _topic,
+        [text("name", "topic"), text("topic_id", "id")],
     ),
     _Table(
         ConfigRow,
@@ -216,13 +224,13 @@ _TABLES = (
     "kinds",
     type=click.Choice([table.kind for table in _TABLES]),
     multiple=True,
-    help="Only rows of this type; may be repeated.",
+    help="Show only rows of this type; may be repeated.",
 )
 @json_option
 def dump(data_dir: str, kinds: Sequence[str], as_json: bool) -> None:
     """Show the metadata in a data directory: topics, configs, groups, offsets, producer ids, transactions.
 
-    Only reads, and may be used on the directory of a running broker: it shows what was stored at one moment.
+    This only reads, and may be used on the directory of a running broker: it shows a consistent snapshot.
     """
     tables = [table for table in _TABLES if not kinds or table.kind in kinds]
     asyncio.run(_dump(data_dir, tables, show({table.kind: table.shape for table in tables}, as_json=as_json)))

@@ -1,4 +1,4 @@
-"""Rows for people, as tables, or for programs, as one JSON object a line.
+"""Rows as tables for people, or as one JSON object per line for programs.
 
 A command describes what it has as rows: a type and fields. `JsonRows` writes them as they are; `TableRows` gathers
 rows of one type into a table, with the columns that `_shapes` has for the type. rich is imported when the first table
@@ -39,7 +39,7 @@ Shape: TypeAlias = Sequence[Column] | Callable[[Fields], str]
 class Rows(Protocol):
     def row(self, type_: str, fields: Fields) -> None: ...
     def say(self, line: str) -> None:
-        """For people only."""
+        """A line for people; left out of JSON."""
 
     def finish(self) -> None: ...
 
@@ -112,13 +112,18 @@ def text(field: str, title: str | None = None) -> Column:
 
 
 def exact(field: str, title: str | None = None) -> Column:
-    """A number that somebody may type in again: an offset, a position, an id."""
+    """A number without thousands separators, because people copy it: an offset, a position, an id."""
     return text(field, title)._replace(right=True)
 
 
 def count(field: str, title: str | None = None) -> Column:
-    """A number of things, with thousands marked."""
+    """A number of things, with thousands separators."""
     return Column(_title(field, title), lambda fields: f"{fields[field]:,}", right=True)
+
+
+def mebibytes(field: str, title: str | None = None) -> Column:
+    title = field.removesuffix("_bytes") if title is None else title
+    return Column(f"{title} (MiB)", lambda fields: f"{fields[field] / (1 << 20):,.1f}", right=True)
 
 
 def moment(field: str, title: str | None = None) -> Column:
@@ -247,7 +252,7 @@ def show_time(timestamp_ms: int) -> str:
 
 
 def show_bytes(content: bytes | None, *, full: bool) -> str:
-    """Keys and values: text as text, with what a terminal would act upon escaped; other bytes in hex."""
+    """Keys and values: text with control characters of terminals escaped; other bytes in hex."""
     if content is None:
         return "<null>"
     limit = len(content) if full else _SHOWN_CHARACTERS
@@ -265,7 +270,7 @@ def escape(untrusted: str) -> str:
 
 
 def _json_of_bytes(content: object) -> str | dict[str, str]:
-    """Text where it is text; other bytes as an object, so that the two cannot be confused."""
+    """A string for UTF-8; other bytes as an object, so that the two cannot be confused."""
     if not isinstance(content, bytes):
         raise TypeError(f"{type(content).__name__} in a row")
     try:
@@ -276,7 +281,7 @@ def _json_of_bytes(content: object) -> str | dict[str, str]:
 
 @contextmanager
 def byte_progress(title: str, total: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar on stderr while the block runs; nothing if nobody is looking."""
+    """A progress bar on stderr while the block runs; nothing if that is not a terminal."""
     if not sys.stderr.isatty():
         yield lambda _: None
         return

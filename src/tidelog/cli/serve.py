@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import json
+import os
 import resource
 import signal
 import sys
@@ -20,16 +21,16 @@ _ENOUGH_FILES = 65_536
 def _settings_options(command: Any) -> Any:  # noqa: ANN401  (click's own decorators are untyped)
     for option in (
         click.option(
-            "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="Any setting; may be repeated."
+            "--set", "assignments", multiple=True, metavar="NAME=VALUE", help="Set any setting; may be repeated."
         ),
-        click.option("--listen", multiple=True, metavar="HOST:PORT", help="Listen here; may be repeated."),
-        click.option("--data-dir", metavar="DIR", help="Where everything is kept. [default: tidelog-data]"),
+        click.option("--listen", multiple=True, metavar="HOST:PORT", help="Address to listen on; may be repeated."),
+        click.option("--data-dir", metavar="DIR", help="Directory of all data. [default: tidelog-data]"),
         click.option(
             "--config",
             "file",
             envvar="TIDELOG_CONFIG",
             metavar="FILE",
-            help="Settings in TOML. [default: tidelog.toml]",
+            help="Settings file in TOML. [default: tidelog.toml]",
         ),
     ):
         command = option(command)
@@ -43,7 +44,7 @@ def _load(
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals:
-            raise click.UsageError(f"--set wants NAME=VALUE, not {assignment!r}.")
+            raise click.UsageError(f"--set must be NAME=VALUE, not {assignment!r}.")
         flags[name.strip()] = value
     if data_dir is not None:
         flags["data-dir"] = data_dir
@@ -62,20 +63,21 @@ def _load(
 def serve(file: str | None, data_dir: str | None, listen: tuple[str, ...], assignments: tuple[str, ...]) -> None:
     """Run a broker until Ctrl-C or SIGTERM."""
     configuration = _load(file, data_dir, listen, assignments)
-    from tidelog.cli.logs import configure_logs
+    from tidelog.cli.logging_setup import configure_logs
 
     configure_logs(configuration.log_level, configuration.log_format)
     _raise_the_limit_of_open_files()
+    os.umask(0o077)  # also for files that libraries create: records are private
     asyncio.run(_serve(configuration))
 
 
 def _raise_the_limit_of_open_files() -> None:
-    """As far as it may be: each connection and each segment in use has one or more. Shells often start programs with
-    1,024, which is meant for those that cannot have more."""
+    """To the hard limit, at most: each connection and each segment in use has one or more open files. Shells often
+    start programs with 1,024, for old programs that cannot use more."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = _ENOUGH_FILES if hard == resource.RLIM_INFINITY else min(hard, _ENOUGH_FILES)
     if soft != resource.RLIM_INFINITY and soft < wanted:
-        with contextlib.suppress(ValueError, OSError):  # the system has a limit beside that one
+        with contextlib.suppress(ValueError, OSError):  # the system has another limit
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
@@ -93,23 +95,36 @@ async def _serve(configuration: Configuration) -> None:
     if sys.stdout.isatty():
         at = "" if first == "127.0.0.1:9092" else f" --bootstrap {first}"
         click.echo(
-            f"\nTry, in another terminal:\n"
+            f"\nTry in another terminal:\n"
             f"  tidelog topic create hello --partitions 3{at}\n"
             f"  echo 'hello world' | tidelog produce hello{at}\n"
             f"  tidelog consume hello --from earliest{at}\n\n"
-            f"Ctrl-C stops it."
+            f"Press Ctrl-C to stop."
         )
     sys.stdout.flush()
+    _tell_if_checks_are_slow()
     gc.collect()
-    gc.freeze()  # what is there now stays: a search for garbage among it took some 30 ms, in which nobody was served
+    gc.freeze()  # what is there now is never garbage, and scanning it took 30 ms, which stalled the loop
     await stop.wait()
     click.echo("stopping", err=True)
     await node.stop()
 
 
+def _tell_if_checks_are_slow() -> None:
+    from tidelog.records.walk import IS_COMPILED
+
+    if not IS_COMPILED:
+        import structlog
+
+        structlog.get_logger("tidelog.serve").warning(
+            "batches are checked in Python, which is slow, so by default only some of them are; `pip install`"
+            " compiles the checks if there is a C compiler (docs/adr/0015-batches-are-checked-at-the-door.md)"
+        )
+
+
 @click.command("config")
 @_settings_options
-@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@click.option("--json", "as_json", is_flag=True, help="Print the settings as one JSON array.")
 def config(
     file: str | None, data_dir: str | None, listen: tuple[str, ...], assignments: tuple[str, ...], as_json: bool
 ) -> None:

@@ -1,4 +1,4 @@
-"""`tidelog sql`: one question to topics, answered by Spark in this process."""
+"""`tidelog sql`: one query of topics, run by Spark in this process."""
 
 import base64
 import datetime
@@ -30,17 +30,24 @@ _SHOWN_CHARACTERS = 200
     type=click.Choice(["string", "binary", "json", "avro"]),
     default="string",
     show_default=True,
-    help="What values are; json and avro need a --schema.",
+    help="Format of the values; json and avro need --schema.",
 )
 @click.option(
     "--schema",
     "schemas",
     multiple=True,
     metavar="TOPIC=SCHEMA",
-    help="The fields of a topic's JSON values, such as 'orders=id bigint, amount double'; or its Avro schema.",
+    help="Schema of a topic's JSON values, such as 'orders=id bigint, amount double', or its Avro schema.",
 )
-@click.option("-n", "--limit", type=click.IntRange(min=0), default=1000, show_default=True, help="Rows to show.")
-@click.option("--master", metavar="URL", help="Where Spark runs [default: local[*]].")
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=0),
+    default=1000,
+    show_default=True,
+    help="Maximum number of rows to show.",
+)
+@click.option("--master", metavar="URL", help="Spark master to run on. [default: local[*]]")
 @conf_option
 @json_option
 @bootstrap_option
@@ -54,7 +61,7 @@ def command(
     as_json: bool,
     bootstrap: str,
 ) -> None:
-    """Answer QUERY, in which topics are tables with the columns key, value, topic, partition, offset, timestamp.
+    """Run QUERY. Topics are tables with the columns key, value, topic, partition, offset and timestamp.
 
     \b
     tidelog sql "SELECT count(*), max(timestamp) FROM orders"
@@ -62,7 +69,7 @@ def command(
         --schema "orders=customer string, amount double"
     tidelog sql 'SELECT * FROM `page-views` LIMIT 5' --json
 
-    A name with dashes or dots stands in backticks.
+    Put names with dashes or dots in backticks.
     """
     by_topic = pairs(schemas, "--schema")
     topics = _topics_of(query, bootstrap, by_topic)
@@ -78,7 +85,7 @@ def command(
     except ImportError as error:
         raise MissingExtra('SQL needs an extra: pip install "tidelog[spark]"') from error
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # errors are told below, in one line
+        logging.getLogger(name).setLevel(logging.CRITICAL + 1)  # errors are reported below, in one line
     spark = spark_session("tidelog sql", master=master, conf=conf)
     try:
         for topic in topics:
@@ -97,22 +104,22 @@ def command(
         spark.stop()
     _print(columns, rows[:limit], as_json=as_json)
     if len(rows) > limit and not as_json:
-        click.echo(f"Only the first {limit} rows are shown; --limit shows more.", err=True)
+        click.echo(f"Only the first {limit} rows are shown; see --limit.", err=True)
 
 
 def _topics_of(query: str, bootstrap: str, schemas: dict[str, str]) -> list[str]:
-    """Those that the query names: what it does not name need not be looked at."""
+    """The topics that the query names; others need not be registered."""
     with open_client(bootstrap) as client:
         there = {topic.name for topic in client.topics()}
     unknown = [topic for topic in schemas if topic not in there]
     if unknown:
-        raise click.UsageError(f"--schema names {unknown[0]!r}, and there is no such topic.")
+        raise click.UsageError(f"--schema: topic {unknown[0]!r} does not exist.")
     words = set(_WORD.findall(query)) | {word.lower() for word in _WORD.findall(query)}
     return sorted(topic for topic in there if topic in words)
 
 
 def _short(message: str, topics: list[str]) -> str:
-    """Of what Spark says, what concerns people: the cause that our source gives, or its own first line."""
+    """The part of Spark's message that matters to users: the cause given by our source, or its first line."""
     from tidelog.spark.clusters import advice
 
     known_cause = advice(message)
@@ -124,7 +131,7 @@ def _short(message: str, topics: list[str]) -> str:
     first = message.strip().splitlines()[0]
     if "TABLE_OR_VIEW_NOT_FOUND" in first:
         known = (
-            f"the query names these topics: {', '.join(topics)}" if topics else "the query names no topic there is"
+            f"the query names these topics: {', '.join(topics)}" if topics else "the query names no existing topic"
         )
         return f"{first} ({known}; list them with: tidelog topic list; quote names with dashes in backticks)"
     return first

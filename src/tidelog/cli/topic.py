@@ -1,4 +1,4 @@
-"""`tidelog topic`: create, look at, change and delete topics."""
+"""`tidelog topic`: create, list, describe, alter and delete topics."""
 
 import sys
 from base64 import b64decode
@@ -14,12 +14,13 @@ from tidelog.cli.cluster import (
     changes_of,
     open_client,
     pairs,
+    refuse_unknown,
     show,
     start_of,
 )
 from tidelog.cli.output import Column, Fields, Shape, count, exact, show_bytes, text
 from tidelog.client import EARLIEST, LATEST, BrokerError, Client, Freshness, Start, TableValue
-from tidelog.client.admin import HIGH_WATERMARK
+from tidelog.client.admin.topics import HIGH_WATERMARK
 from tidelog.errors import InvalidInput
 from tidelog.model import Offset, TopicPartition
 from tidelog.wire.error_codes import ErrorCode
@@ -29,23 +30,33 @@ _KEY_FORMATS: dict[str, Callable[[str], bytes]] = {
     "hex": bytes.fromhex,
     "base64": lambda text: b64decode(text, validate=True),
 }
-_yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+_yes_option = click.option("-y", "--yes", is_flag=True, help="Do not ask for confirmation.")
 
 
 @click.group("topic")
 def group() -> None:
-    """Topics: create, look at, change, delete."""
+    """Create, list, describe, alter and delete topics."""
 
 
 @group.command("create")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("-p", "--partitions", type=click.IntRange(min=1), help="[default: the broker's num.partitions]")
-@click.option("-r", "--replication-factor", type=click.IntRange(min=1), help="[default: the broker's]")
 @click.option(
-    "-c", "--config", "configs", multiple=True, metavar="NAME=VALUE", help="A topic config; may be repeated."
+    "-p",
+    "--partitions",
+    type=click.IntRange(min=1),
+    help="Number of partitions. [default: the broker's num.partitions]",
 )
-@click.option("--if-not-exists", is_flag=True, help="A topic that exists is no error.")
-@click.option("--dry-run", is_flag=True, help="Only see whether it would work.")
+@click.option(
+    "-r",
+    "--replication-factor",
+    type=click.IntRange(min=1),
+    help="Number of replicas of each partition. [default: the broker's]",
+)
+@click.option(
+    "-c", "--config", "configs", multiple=True, metavar="NAME=VALUE", help="Set a topic config; may be repeated."
+)
+@click.option("--if-not-exists", is_flag=True, help="Do not fail if the topic exists.")
+@click.option("--dry-run", is_flag=True, help="Check whether the topic could be created, but do not create it.")
 @broker_options
 def create(
     names: Sequence[str],
@@ -82,7 +93,7 @@ def create(
 
 
 @group.command("list")
-@click.option("--internal", is_flag=True, help="Internal topics too.")
+@click.option("--internal", is_flag=True, help="Also list internal topics.")
 @broker_options
 def list_(internal: bool, bootstrap: str, as_json: bool) -> None:
     """List the topics."""
@@ -98,7 +109,7 @@ def list_(internal: bool, bootstrap: str, as_json: bool) -> None:
 
 @group.command("describe")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--all-configs", is_flag=True, help="Also configs that are at their default.")
+@click.option("--all-configs", is_flag=True, help="Also show configs with their default value.")
 @broker_options
 def describe(names: Sequence[str], all_configs: bool, bootstrap: str, as_json: bool) -> None:
     """Show partitions, offsets and configs of topics."""
@@ -151,17 +162,35 @@ def describe(names: Sequence[str], all_configs: bool, bootstrap: str, as_json: b
 @group.command("get")
 @click.argument("name", metavar="TOPIC")
 @click.argument("keys", nargs=-1, required=True, metavar="KEY...")
-@click.option("-p", "--partition", type=click.IntRange(min=0), help="[default: by the key, as Kafka does]")
+@click.option(
+    "-p",
+    "--partition",
+    type=click.IntRange(min=0),
+    help="Partition of the key. [default: chosen by the key, as Kafka does]",
+)
 @click.option(
     "--key-format",
     type=click.Choice(list(_KEY_FORMATS)),
     default="text",
     show_default=True,
-    help="How KEY is written.",
+    help="Format of KEY.",
 )
-@click.option("--latest", is_flag=True, help="Wait until the table knows everything that is in the topic now.")
-@click.option("--at-least", type=click.IntRange(min=0), metavar="OFFSET", help="Wait until it knows all before this.")
-@click.option("--timeout", "timeout_s", type=click.FloatRange(min=0), default=10.0, show_default=True, metavar="S")
+@click.option("--latest", is_flag=True, help="Wait until the table includes all records that are in the topic now.")
+@click.option(
+    "--at-least",
+    type=click.IntRange(min=0),
+    metavar="OFFSET",
+    help="Wait until the table includes all records before this offset.",
+)
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait.",
+)
 @broker_options
 @click.pass_context
 def get(
@@ -178,15 +207,15 @@ def get(
 ) -> None:
     """Show the last value of keys, without reading the topic.
 
-    The topic needs a table: tidelog topic alter TOPIC --set tidelog.table=true. A single value goes to stdout as it
-    is; the exit status is 1 if a key is not there.
+    The topic needs a table: tidelog topic alter TOPIC --set tidelog.table=true. A single value is written to stdout
+    byte for byte. The exit code is 1 if a key is not found.
     """
     if latest and at_least is not None:
-        raise click.UsageError("Say --latest or --at-least, not both.")
+        raise click.UsageError("Use --latest or --at-least, not both.")
     try:
         wanted = [_KEY_FORMATS[key_format](key) for key in keys]
     except ValueError:
-        raise click.BadParameter(f"not {key_format}: {', '.join(keys)}", param_hint="KEY") from None
+        raise click.BadParameter(f"not valid {key_format}: {', '.join(keys)}", param_hint="KEY") from None
     freshness: Freshness = "end" if latest else "any" if at_least is None else at_least
     with open_client(bootstrap) as client:
         found = client.get_many(
@@ -205,7 +234,7 @@ def get(
         shape: Shape = [
             Column("key", lambda fields: show_bytes(fields["key"], full=False)),
             exact("partition"),
-            Column("offset", lambda fields: str(fields["offset"]) if fields["found"] else "not there", right=True),
+            Column("offset", lambda fields: str(fields["offset"]) if fields["found"] else "not found", right=True),
             Column("value", lambda fields: show_bytes(fields["value"], full=False) if fields["found"] else ""),
         ]
         rows = show({"value": shape}, as_json=as_json)
@@ -219,7 +248,7 @@ def get(
 @click.argument("name", metavar="TOPIC")
 @broker_options
 def table(name: str, bootstrap: str, as_json: bool) -> None:
-    """Show how far a topic's table is."""
+    """Show the progress of a topic's table."""
     shape: Shape = [
         exact("partition"),
         exact("applied_offset"),
@@ -244,6 +273,8 @@ def alter(name: str, settings: Sequence[str], unset: Sequence[str], bootstrap: s
     """Change the configs of a topic."""
     changes = changes_of(settings, unset)
     with open_client(bootstrap) as client:
+        if unset:
+            refuse_unknown(unset, [entry.name for entry in client.topic_configs(name)])
         client.alter_topic_configs(name, changes)
         entries = {entry.name: entry for entry in client.topic_configs(name)}
     rows = show({"config": [text("name", "config"), text("value"), text("source")]}, as_json=as_json)
@@ -255,12 +286,12 @@ def alter(name: str, settings: Sequence[str], unset: Sequence[str], bootstrap: s
 
 @group.command("delete")
 @click.argument("names", nargs=-1, required=True, metavar="NAME...")
-@click.option("--if-exists", is_flag=True, help="A topic that does not exist is no error.")
+@click.option("--if-exists", is_flag=True, help="Do not fail if the topic does not exist.")
 @_yes_option
 @broker_options
 def delete(names: Sequence[str], if_exists: bool, yes: bool, bootstrap: str, as_json: bool) -> None:
-    """Delete topics with everything in them."""
-    _make_sure(f"Delete {', '.join(names)} with all records?", yes=yes)
+    """Delete topics and all their records."""
+    _make_sure(f"Delete {', '.join(names)} and all records?", yes=yes)
     rows = show({}, as_json=as_json)
     with open_client(bootstrap) as client:
         for name in names:
@@ -279,10 +310,10 @@ def delete(names: Sequence[str], if_exists: bool, yes: bool, bootstrap: str, as_
 
 @group.command("add-partitions")
 @click.argument("name")
-@click.option("--to", "total", type=click.IntRange(min=1), required=True, help="How many there are to be.")
+@click.option("--to", "total", type=click.IntRange(min=1), required=True, help="New total number of partitions.")
 @broker_options
 def add_partitions(name: str, total: int, bootstrap: str, as_json: bool) -> None:
-    """Grow a topic. Keys then go to other partitions than before."""
+    """Add partitions to a topic. Most keys then go to other partitions than before."""
     rows = show({}, as_json=as_json)
     with open_client(bootstrap) as client:
         client.add_partitions(name, total)
@@ -295,13 +326,18 @@ def add_partitions(name: str, total: int, bootstrap: str, as_json: bool) -> None
 @group.command("trim")
 @click.argument("name")
 @click.option(
-    "--before", "start", metavar="START", callback=start_of, required=True, help=f"Delete up to here: {START_HELP}."
+    "--before",
+    "start",
+    metavar="START",
+    callback=start_of,
+    required=True,
+    help=f"Delete records before this: {START_HELP}.",
 )
-@click.option("-p", "--partition", "numbers", type=int, multiple=True, help="Only this one; may be repeated.")
+@click.option("-p", "--partition", "numbers", type=int, multiple=True, help="Only this partition; may be repeated.")
 @_yes_option
 @broker_options
 def trim(name: str, start: Start, numbers: Sequence[int], yes: bool, bootstrap: str, as_json: bool) -> None:
-    """Delete the oldest records: all before an offset or a time; `--before latest` deletes everything."""
+    """Delete the oldest records: all before an offset or a time. `--before latest` deletes all records."""
     _make_sure(f"Delete the records of {name} before {_say_start(start)}?", yes=yes)
     shapes: dict[str, Shape] = {"partition": [text("topic"), exact("partition"), exact("start_offset")]}
     rows = show(shapes, as_json=as_json)
@@ -318,7 +354,7 @@ def trim(name: str, start: Start, numbers: Sequence[int], yes: bool, bootstrap: 
 
 
 def chosen_partitions(client: Client, topic: str, numbers: Sequence[int]) -> list[TopicPartition]:
-    """These partitions of a topic, or all."""
+    """These partitions of a topic, or all of them."""
     known = [row.partition for row in client.topic(topic).partitions]
     for number in numbers:
         if number not in known:
@@ -329,7 +365,7 @@ def chosen_partitions(client: Client, topic: str, numbers: Sequence[int]) -> lis
 def offsets_in_log(
     client: Client, partitions: Sequence[TopicPartition], start: Start
 ) -> dict[TopicPartition, Offset]:
-    """Where `start` is in each partition: an offset that a partition has not, or no more, becomes its nearest."""
+    """The offset that `start` means in each partition, moved into the range of offsets that the partition has."""
     first = client.offsets(dict.fromkeys(partitions, EARLIEST))
     end = client.offsets(dict.fromkeys(partitions, LATEST))
     return {
@@ -352,6 +388,6 @@ def _say_start(start: Start) -> str:
 
 
 def _make_sure(question: str, *, yes: bool) -> None:
-    """People are asked; scripts said what they want."""
+    """Ask for confirmation, but only on a terminal."""
     if not yes and sys.stdin.isatty():
         click.confirm(question, abort=True, err=True)

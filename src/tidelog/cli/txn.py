@@ -1,4 +1,4 @@
-"""`tidelog txn`: transactions, those that hang, and ending them."""
+"""`tidelog txn`: list, describe and abort transactions, also hanging ones."""
 
 import time
 from collections.abc import Sequence
@@ -16,29 +16,48 @@ _UNITS = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 
 
 def _duration(ctx: click.Context, param: click.Parameter, value: str | None) -> int:  # noqa: ARG001
-    """Milliseconds; -1 if nothing is said."""
+    """Milliseconds; -1 if the option is not given."""
     if value is None:
         return -1
     for unit, factor in _UNITS.items():
         number = value.removesuffix(unit)
         if number != value and number.isdecimal():
             return int(number) * factor
-    raise click.BadParameter(f"{value!r} is not a duration; write 500ms, 90s, 15m, 2h or 1d.")
+    raise click.BadParameter(f"{value!r} is not a duration; examples: 500ms, 90s, 15m, 2h, 1d.")
 
 
 @click.group("txn")
 def group() -> None:
-    """Transactions: who has them open, in which partitions, and how to end them."""
+    """List, describe and abort transactions."""
 
 
 @group.command("list")
 @click.option(
-    "--state", "states", multiple=True, type=click.Choice(_STATES, case_sensitive=False), help="Only in this state."
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(_STATES, case_sensitive=False),
+    help="Only transactions in this state; may be repeated.",
 )
-@click.option("--producer-id", "producer_ids", multiple=True, type=int, help="Only of this producer.")
-@click.option("--longer-than", callback=_duration, metavar="TIME", help="Only those open for longer: 90s, 15m, 2h.")
-@click.option("--pattern", metavar="REGEX", help="Only transactional ids that match as a whole (RE2).")
-@click.option("--hanging", is_flag=True, help="Those open in a partition that no coordinator knows, and so will end.")
+@click.option(
+    "--producer-id",
+    "producer_ids",
+    multiple=True,
+    type=int,
+    help="Only transactions of this producer; may be repeated.",
+)
+@click.option(
+    "--longer-than",
+    callback=_duration,
+    metavar="TIME",
+    help="Only transactions open for longer than this: 90s, 15m, 2h.",
+)
+@click.option(
+    "--pattern", metavar="REGEX", help="Only transactional ids that match this regular expression (RE2) as a whole."
+)
+@click.option(
+    "--hanging", is_flag=True, help="Only transactions that are open in a partition but unknown to their coordinator."
+)
 @broker_options
 def list_(
     states: Sequence[str],
@@ -51,13 +70,15 @@ def list_(
 ) -> None:
     """List transactional ids and the states of their transactions.
 
-    Readers of committed records do not get past a transaction that is open. One that hangs is open for ever, because
-    its coordinator has lost it: end it with `tidelog txn abort --partition`.
+    Consumers of committed records cannot read past an open transaction. A hanging transaction stays open for ever,
+    because its coordinator does not know it: end it with `tidelog txn abort --partition`.
     """
     with open_client(bootstrap) as client:
         if hanging:
             if states or longer_than >= 0 or pattern:
-                raise click.UsageError("--hanging goes with --producer-id only: the others are the coordinator's.")
+                raise click.UsageError(
+                    "--hanging can be combined with --producer-id only: coordinators apply the other filters."
+                )
             _list_hanging(client, producer_ids, as_json=as_json)
             return
         shapes: dict[str, Shape] = {
@@ -121,7 +142,7 @@ def describe(ids: Sequence[str], bootstrap: str, as_json: bool) -> None:
     def open_for(fields: Fields) -> str:
         if int(fields["started"]) < 0:
             return "-"
-        return f"{time.time() - int(fields['started']) / 1000:,.1f} s"
+        return f"{max(0.0, time.time() - int(fields['started']) / 1000):,.1f} s"
 
     shapes: dict[str, Shape] = {
         "transaction": [
@@ -146,29 +167,31 @@ def describe(ids: Sequence[str], bootstrap: str, as_json: bool) -> None:
 
 @group.command("abort")
 @click.argument("ids", nargs=-1, metavar="[TRANSACTIONAL_ID...]")
-@click.option("--partition", "place", metavar="TOPIC-N", help="End what hangs in a partition.")
-@click.option("--start-offset", type=int, help="Which of them: where it began, as `txn list --hanging` shows it.")
-@click.option("--hanging", is_flag=True, help="End everything that hangs, in all partitions.")
+@click.option("--partition", "place", metavar="TOPIC-N", help="Abort hanging transactions in this partition.")
+@click.option(
+    "--start-offset", type=int, help="Only the transaction that began at this offset; see `txn list --hanging`."
+)
+@click.option("--hanging", is_flag=True, help="Abort all hanging transactions, in all partitions.")
 @broker_options
 def abort(
     ids: Sequence[str], place: str | None, start_offset: int | None, hanging: bool, bootstrap: str, as_json: bool
 ) -> None:
-    """Abort transactions: by transactional id, or those that hang.
+    """Abort transactions by transactional id, or hanging transactions.
 
-    By id, the producer is fenced: it cannot go on. What hangs has no coordinator any more, so an abort marker is
-    written into the partition itself.
+    By transactional id, the producer is fenced: whatever it sends afterwards is refused. A hanging transaction is
+    unknown to its coordinator, so an abort marker is written directly into the partition.
     """
     if (bool(ids) + (place is not None) + hanging) != 1:
-        raise click.UsageError("Name transactional ids, or a --partition, or --hanging.")
+        raise click.UsageError("Give transactional ids, or --partition, or --hanging.")
     if start_offset is not None and place is None:
-        raise click.UsageError("--start-offset goes with --partition.")
+        raise click.UsageError("--start-offset needs --partition.")
     shapes: dict[str, Shape] = {
         "aborted": [text("what", "aborted")],
     }
     rows = show(shapes, as_json=as_json)
     with open_client(bootstrap) as client:
         for id_ in ids:
-            state = client.transaction(id_).state  # an id that nobody knows is not made by fencing it
+            state = client.transaction(id_).state  # fails for an unknown id, which fencing would create
             client.fence_producer(id_)
             rows.row("aborted", {"what": id_, "transactional_id": id_, "state_before": state})
         for producer in _chosen(client, place, start_offset) if not ids else ():
@@ -183,7 +206,7 @@ def _chosen(client: Client, place: str | None, start_offset: int | None) -> list
         return client.hanging_transactions()
     topic, dash, number = place.rpartition("-")
     if not dash or not number.isdecimal():
-        raise click.UsageError(f"--partition wants TOPIC-N, such as orders-0, not {place!r}.")
+        raise click.UsageError(f"--partition must be TOPIC-N, such as orders-0, not {place!r}.")
     partition = TopicPartition(topic, int(number))
     hanging = client.hanging_transactions([partition])
     chosen = [each for each in hanging if start_offset in (None, each.transaction_start)]
@@ -191,8 +214,8 @@ def _chosen(client: Client, place: str | None, start_offset: int | None) -> list
         opened = {each.transaction_start for each in client.producers([partition])} - {-1}
         if start_offset in opened or (start_offset is None and opened):
             raise InvalidInput(
-                f"what is open in {partition} does not hang: its coordinator knows it; "
+                f"the open transaction in {partition} does not hang: its coordinator knows it; "
                 "abort it by its transactional id, see `tidelog txn list --state Ongoing`"
             )
-        raise InvalidInput(f"nothing hangs in {partition}; see `tidelog txn list --hanging`")
+        raise InvalidInput(f"no hanging transaction in {partition}; see `tidelog txn list --hanging`")
     return chosen
