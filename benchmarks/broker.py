@@ -1,8 +1,8 @@
 """A broker process under load, over real sockets. `python -m benchmarks.broker [--quick] [--dir DIR]`.
 
-Two drivers. Raw sockets send ready frames, so that the client costs next to nothing and the broker is what is
-measured. confluent-kafka (librdkafka) shows what a user's program sees. Every acknowledgement is checked, everything
-that was sent is read back and counted, and broker CPU is read from the process itself.
+There are two drivers. Raw sockets send prepared frames: the client costs almost nothing, so the broker is measured.
+confluent-kafka (librdkafka) shows what a user's program sees. Every acknowledgement is checked, everything that was
+sent is read back and counted, and the broker's CPU time is that of its process.
 """
 
 import argparse
@@ -47,7 +47,7 @@ class Broker:
             [sys.executable, "-m", "tidelog", "serve", "--data-dir", directory, "--listen", "127.0.0.1:0"],
             stdout=subprocess.PIPE,
             text=True,
-            # As after an installation by pip, which compiles what it installs.
+            # As after an installation by pip, which compiles the modules.
             env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
         )
         assert self._process.stdout is not None
@@ -73,7 +73,7 @@ class Broker:
 
 
 class Raw:
-    """One connection that sends ready frames and reads replies."""
+    """One connection that sends prepared frames and reads replies."""
 
     def __init__(self, bootstrap: str) -> None:
         host, port = bootstrap.rsplit(":", 1)
@@ -221,7 +221,7 @@ def measure_raw(broker: Broker, report: Report, share: int) -> None:
 
 
 def measure_round_trip(broker: Broker, report: Report, count: int) -> None:
-    """One request at a time, against an echo on a bare socket in a process of its own."""
+    """One request at a time, compared with an echo over a bare socket to another process."""
     create(broker.bootstrap, "sync")
     raw = Raw(broker.bootstrap)
     frame = produce_frame("sync", make_batch(200), 1)
@@ -274,7 +274,7 @@ def echo_round_trip(size: int, count: int) -> float:
 
 
 def measure_client(broker: Broker, report: Report, share: int) -> None:
-    """What a program with confluent-kafka sees; here the client is the bottleneck."""
+    """The rates of a program with confluent-kafka; the client is the bottleneck."""
     from confluent_kafka import Consumer, Producer, TopicPartition
 
     for size, messages in ((100, 1_000_000 // share), (1000, 300_000 // share)):
@@ -316,7 +316,7 @@ def measure_client(broker: Broker, report: Report, share: int) -> None:
                     "bootstrap.servers": broker.bootstrap,
                     "group.id": topic,
                     "fetch.message.max.bytes": 4 << 20,
-                    # With its default librdkafka pauses for a second whenever it is 100,000 messages ahead of us.
+                    # By default librdkafka pauses for a second whenever 100,000 messages wait for the program.
                     "fetch.queue.backoff.ms": 10,
                 }
             )
@@ -345,7 +345,7 @@ def measure_client(broker: Broker, report: Report, share: int) -> None:
 
 
 def measure_latency(broker: Broker, report: Report, rate: int, seconds: float) -> None:
-    """From `produce` to the consumer having it, at a steady rate, one partition, acks 1."""
+    """Latency from `produce` to the consumer, at a steady rate, one partition, acks 1."""
     from confluent_kafka import Consumer, Producer, TopicPartition
 
     create(broker.bootstrap, "latency")

@@ -1,8 +1,8 @@
 """Record batches to Arrow columns and back, on one thread. `python -m benchmarks.columnar`.
 
-The payload is 100-byte JSON without key and headers. What was decoded is compared with what went in: the number of
-rows, the sum of the lengths, every offset and timestamp, and the values at 1,000 places. A figure is the median of
-several runs; the best is beside it because small shared machines are noisy.
+The payload is 100-byte JSON without key and headers. The decoded columns are compared with the input: the number of
+rows, the sum of the lengths, every offset and timestamp, and 1,000 of the values. A figure is the median of several
+runs; the best run is shown as well, because small shared machines are noisy.
 """
 
 import statistics
@@ -58,7 +58,7 @@ def make_columns(rows: int) -> pa.RecordBatch:
 
 
 def make_log(columns: pa.RecordBatch, codec: Codec, batch_bytes: int) -> bytearray:
-    """The columns as a log holds them: batches one after another, offsets rising from 0."""
+    """The columns as a log stores them: consecutive batches, with offsets from 0."""
     log = bytearray()
     offset = 0
     for batch in ColumnEncoder(columns, now_ms=NOW_MS).batches(codec=codec, max_bytes=batch_bytes):
@@ -80,7 +80,8 @@ def verify(log: bytearray, rows: int) -> None:
 
 
 def rate(rows: int, work: Callable[[], int], rounds: int = ROUNDS) -> Rate:
-    """`work` returns how many records it dealt with, which must be all. The first run compiles and does not count."""
+    """`work` returns the number of records it processed, which must be all. The first run compiles and is not
+    counted."""
     assert work() == rows
     times = []
     for _ in range(rounds):
@@ -91,7 +92,7 @@ def rate(rows: int, work: Callable[[], int], rounds: int = ROUNDS) -> Rate:
 
 
 def copy_and_check(batches: list[memoryview], log: bytearray, target: bytearray) -> int:
-    """The least that reading takes: the CRC of each batch, and one copy of all bytes."""
+    """The lower limit of reading: the CRC of each batch, and one copy of all bytes."""
     for batch in batches:
         crc32c(batch)
     target[:] = log

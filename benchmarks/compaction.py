@@ -1,9 +1,9 @@
 """How fast compaction is on one core, on real files: `python -m benchmarks.compaction`.
 
 A partition is filled with updates of random keys (100-byte values), sealed, and compacted once in one thread, syncs
-included. What is left is read back through the log and compared with a dict. The rate is records read by the pass
-over the time from its beginning to its end, and over the CPU time, which other processes do not change; each record
-is read twice, for the map and for the copy.
+included. The remaining records are read back through the log and compared with a dict. The rate is the number of
+records that the pass reads, divided by the elapsed time, and by the CPU time, which other processes do not change.
+Each record is read twice, for the map and for the copy.
 """
 
 import argparse
@@ -17,7 +17,7 @@ import time
 import numpy as np
 import pyarrow as pa
 
-from tidelog.model import LeaderEpoch, TopicPartition
+from tidelog.model import LeaderEpoch, TopicIdentity
 from tidelog.records.batch import iterate
 from tidelog.records.columnar import ColumnEncoder, decode_columns
 from tidelog.records.compaction import load_kernels
@@ -67,7 +67,7 @@ def main() -> None:
 def measure(directory: str, codec: Codec, records: int, keys: int) -> dict[str, float | int | str]:
     store = LocalStore(directory, inline=True)
     settings = LogSettings(segment_bytes=256 << 20, flush=FlushPolicy.OS, compaction=CompactionSettings())
-    log = store.open(TopicPartition("bench", 0), settings, _NOW_MS)
+    log = store.open(TopicIdentity("bench", bytes(16)).partition(0), settings, _NOW_MS)
     chosen = np.random.default_rng(1).integers(0, keys, records)
     size = fill(log, chosen, codec)
     began, cpu_began = time.perf_counter(), time.process_time()
@@ -90,7 +90,7 @@ def measure(directory: str, codec: Codec, records: int, keys: int) -> dict[str, 
 
 
 def fill(log: LocalLog, chosen: "np.ndarray[tuple[int], np.dtype[np.int64]]", codec: Codec) -> int:
-    """Append all records and seal them; their size on the disk."""
+    """Append all records and seal them; returns their size on disk."""
     random = np.random.default_rng(2)
     for start in range(0, chosen.size, CHUNK):
         part = chosen[start : start + CHUNK]
@@ -106,13 +106,13 @@ def fill(log: LocalLog, chosen: "np.ndarray[tuple[int], np.dtype[np.int64]]", co
 
 
 def check(log: LocalLog, chosen: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> None:
-    """What is left must be the last value of each key, at its offset, in order."""
+    """The remaining records must be the last value of each key, at its offset, in order."""
     last = {key: offset for offset, key in enumerate(chosen.tolist())}
     expected = sorted(last.values())
     found: list[int] = []
     offset = 0
     while offset < log.end_offset:
-        data = log.read(offset, 8 << 20).read()
+        data = log.read_now(offset, 8 << 20).read()
         if not data:
             break
         for columns in decode_columns(data, columns=("key", "value", "offset")):
@@ -125,7 +125,7 @@ def check(log: LocalLog, chosen: "np.ndarray[tuple[int], np.dtype[np.int64]]") -
             )
             found += offsets
         offset = max(view.header.next_offset for view in iterate(data, verify=False))
-    assert found == expected, f"{len(found)} records are left, {len(expected)} should be"
+    assert found == expected, f"{len(found)} records remain, expected were {len(expected)}"
 
 
 if __name__ == "__main__":

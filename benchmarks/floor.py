@@ -1,12 +1,12 @@
-"""What the machine itself costs, so that a broker's figures can be read.
+"""The cost of the machine itself, as a lower limit for a broker's figures.
 
-`touch_memory`: on a virtual machine the first use of a page costs many times a later one (15 us against 0.3), and
-whichever program takes it from the kernel first pays, for its page cache too. Touching as much memory as a benchmark
-will write, and giving it back, leaves that cost out of what is measured.
+`touch_memory`: on a virtual machine the first use of a page costs much more than later ones (15 us against 0.3), and
+the program that gets the page first pays for it, also for its page cache. Touching as much memory as a benchmark will
+write, and releasing it, keeps that cost out of the measurement.
 
-`receive_and_write`: the least that a broker does with a batch is to receive it and to write it down; and, when the
-batch is to be durable, to sync it, many together.
-`send_file`: the least that it does for a reader, asked for a megabyte at a time.
+`receive_and_write`: the least that a broker does with a batch: receive it and write it; if the batch must be durable,
+also sync it, many batches together.
+`send_file`: the least that a broker does for a reader that requests a megabyte at a time.
 """
 
 import mmap
@@ -45,7 +45,8 @@ def touch_memory(size: int) -> None:
 
 
 def receive_and_write(directory: str, size: int, count: int, *, sync_every: int = 0) -> float:
-    """CPU seconds per GB of a loop that does nothing else, in this process; `sync_every` so many batches, if any."""
+    """CPU seconds per GB of a loop that only receives and writes, in this process; it syncs after `sync_every`
+    batches."""
     with socket.create_server(("127.0.0.1", 0)) as server, tempfile.TemporaryFile(dir=directory) as file:
         port = server.getsockname()[1]
         sender = subprocess.Popen([sys.executable, "-c", _SENDER, str(port), str(size), str(count)])

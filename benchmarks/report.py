@@ -1,4 +1,4 @@
-"""What every benchmark prints: the machine, a table with goals, and one JSON object as the last line."""
+"""The output of every benchmark: the machine, a table with goals, and one JSON object as the last line."""
 
 import json
 import os

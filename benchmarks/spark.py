@@ -1,9 +1,9 @@
 """Spark over topics. `python -m benchmarks.spark [--quick] [--rows N] [--dir DIR] [--no-kafka]`.
 
-A broker in a process of its own, Spark with local[2], values of 100 bytes. Topics are filled by the columnar encoder,
-not by Spark. Every read is checked by count and by sums of lengths and offsets, every write by reading it back. Where
-Maven can be reached, Spark's own Kafka connector does the same on the same broker in the same run. The commands
-`tidelog archive` and `tidelog sql` run as a user runs them, from the start of the process to its end.
+A broker process, Spark with local[2], values of 100 bytes. Topics are filled by the columnar encoder, not by Spark.
+Every read is checked by count and by sums of lengths and offsets, every write by reading it back. If Maven can be
+reached, Spark's own Kafka connector does the same work on the same broker in the same run. The commands
+`tidelog archive` and `tidelog sql` are timed from the start of the process to its end, as a user runs them.
 """
 
 import argparse
@@ -40,7 +40,7 @@ _EVENT = b'{"user": %06d, "event": "click", "page": "/products/%06d", "source": 
 MAVEN = "https://repo1.maven.org/maven2"
 CONNECTOR = (
     "org/apache/spark/spark-sql-kafka-0-10_2.13/4.2.0/spark-sql-kafka-0-10_2.13-4.2.0.jar",
-    # Not every mirror has the later ones of this part, which only deals with security.
+    # Not every mirror has later versions of this artifact, which is only about security.
     "org/apache/spark/spark-token-provider-kafka-0-10_2.13/4.0.0/spark-token-provider-kafka-0-10_2.13-4.0.0.jar",
     "org/apache/kafka/kafka-clients/3.9.2/kafka-clients-3.9.2.jar",
     "org/apache/commons/commons-pool2/2.13.1/commons-pool2-2.13.1.jar",
@@ -48,7 +48,7 @@ CONNECTOR = (
 
 
 def connector_jars() -> list[str]:
-    """Spark's Kafka connector, from Maven or from the cache; empty if it cannot be had."""
+    """Spark's Kafka connector, from Maven or from the cache; empty if it is not available."""
     folder = cache_dir() / "maven"
     jars = []
     for path in CONNECTOR:
@@ -95,7 +95,8 @@ def end_offsets(bootstrap: str, topic: str) -> list[int]:
 class Taken(NamedTuple):
     wall: float
     cpu: float
-    """Of Spark's JVM, its Python workers and the broker; it says more than the wall clock where others work too."""
+    """CPU time of Spark's JVM, its Python workers and the broker. On a busy machine it is more reliable than the
+    elapsed time."""
 
 
 def timed(work: Callable[[], Any]) -> Taken:
@@ -105,13 +106,13 @@ def timed(work: Callable[[], Any]) -> Taken:
 
 
 def written_out() -> None:
-    """So that no run has to wait for what those before it wrote: with some gigabytes unwritten, the kernel holds up
-    whoever writes, and each write takes the broker several times the CPU."""
+    """Sync the data of earlier runs: with some gigabytes of dirty pages, the kernel throttles writers, and each write
+    costs the broker several times the CPU."""
     os.sync()
 
 
 def cpu_seconds() -> float:
-    """Of this process and all that it started, as far as they still run."""
+    """CPU time of this process and of its descendants that still run."""
     rows: dict[int, tuple[int, float]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -141,7 +142,7 @@ class Bench:
         best, median = (
             self.rows / wall / 1e6 for wall in (min(runs).wall, statistics.median(run.wall for run in runs))
         )
-        # Between two looks a worker may end, and its CPU with it: such a run tells nothing.
+        # If a worker ends between two readings, its CPU time is lost: such a run does not count.
         cpu = min((run.cpu for run in runs if run.cpu > 0), default=float("nan")) / self.rows * 1e6
         self.report.figures[name] = {
             "best": round(best, 3),
@@ -157,7 +158,7 @@ class Bench:
     # --- reading --------------------------------------------------------------------------------------------------
 
     def check(self, rows: DataFrame, topic: str) -> None:
-        """Reads everything; all that was written must be there."""
+        """Reads everything, and checks that nothing is missing."""
         has_offset = "offset" in rows.columns
         sums = ["count(*)", "sum(length(value))"] + (["sum(offset)"] if has_offset else [])
         found = tuple(rows.selectExpr(*sums).collect()[0])
@@ -206,8 +207,8 @@ class Bench:
 
     def write(self, name: str, what: str, goal: float | None = None, **more: str) -> float:
         form = more.pop("format", "tidelog")
-        # Two copies make a value; rpad copies its padding byte by byte, which takes the JVM longer than the write.
-        # Keys spread the rows over all partitions.
+        # `concat` makes a value with two copies; `rpad` copies byte by byte, which takes the JVM longer than the
+        # write. Keys spread the rows over all partitions.
         prefix = 10**12
         padding = "x" * (VALUE_BYTES - len(str(prefix)))
         rows = self.spark.range(0, self.rows, 1, 4).selectExpr(
@@ -237,14 +238,14 @@ class Bench:
     # --- commands -------------------------------------------------------------------------------------------------
 
     def command(self, *arguments: str) -> dict[str, Any]:
-        """The only row of what `tidelog ARGUMENTS` says."""
+        """The only row that `tidelog ARGUMENTS` prints."""
         words = [sys.executable, "-m", "tidelog", *arguments, "--bootstrap", self.broker.bootstrap, "--json"]
         done = subprocess.run(words, stdout=subprocess.PIPE, text=True, check=True)
         (row,) = done.stdout.splitlines()
         return json.loads(row)  # type: ignore[no-any-return]
 
     def archive(self, name: str, what: str, topic: str, goal: float | None = None) -> float:
-        """Files of all records, synced; what is in them is counted and summed."""
+        """Archive all records to synced files; their rows are counted and summed."""
         taken = []
         for _ in range(2):
             with tempfile.TemporaryDirectory(dir=self.scratch) as path:
@@ -262,7 +263,7 @@ class Bench:
         return self.add(name, what, taken, goal)
 
     def sql(self, name: str, what: str, goal_s: float) -> None:
-        """A small topic's question in a process of its own, whose JVM has run here before but not in this process."""
+        """A query of a small topic in a new process; the archive of Java classes exists from earlier runs."""
         rows = 8000
         fill(self.broker.bootstrap, "small", rows, Codec.NONE)
         query = "SELECT count(*) AS records, sum(length(value)) AS size FROM small"
@@ -284,7 +285,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, to see that it runs")
     parser.add_argument("--rows", type=int, default=10_000_000, help="a multiple of 8000")
     parser.add_argument("--dir", default=None, help="where the broker keeps its data (default: a temporary folder)")
-    parser.add_argument("--no-kafka", action="store_true", help="leave Spark's Kafka connector out")
+    parser.add_argument("--no-kafka", action="store_true", help="without Spark's Kafka connector")
     options = parser.parse_args()
     rows = options.rows // (10 if options.quick else 1)
     jars = [] if options.no_kafka else connector_jars()

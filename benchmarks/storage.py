@@ -1,8 +1,8 @@
 """The storage engine against the raw disk, in one run. `python -m benchmarks.storage [--quick] [--dir DIR]`.
 
-Every append is answered, everything written is read back and compared (count and CRC), and each figure stands beside
-what bare system calls reach on the same machine within the same minute. Each pair is measured alternately several
-times, after a warm-up that makes the machine's memory ours; the table shows medians, and the best for what takes
+Every append is acknowledged, everything written is read back and compared (count and CRC), and each figure is shown
+next to that of bare system calls on the same machine within the same minute. Each pair is measured alternately
+several times, after a warm-up that touches the memory; the table shows medians, and the best for operations of
 microseconds.
 """
 
@@ -22,17 +22,20 @@ from bisect import bisect_right
 from collections.abc import Callable
 
 from benchmarks.report import Report
-from tidelog.model import LeaderEpoch, TopicPartition
+from tidelog.model import LeaderEpoch, TopicIdentity
+from tidelog.promise import result_of
 from tidelog.records.batch import iterate, read_header
 from tidelog.records.crc import crc32c
 from tidelog.records.record import BatchBuilder, decode
 from tidelog.settings import FlushPolicy, LogSettings, StorageSettings
 from tidelog.storage.local.files import OsFiles
+from tidelog.storage.local.layout import partition_directory
 from tidelog.storage.local.log import LocalLog
 from tidelog.storage.local.store import LocalStore
 
 EPOCH = LeaderEpoch(0)
-PARTITION = TopicPartition("bench", 0)
+TOPIC = TopicIdentity("bench", bytes(16))
+PARTITION = TOPIC.partition(0)
 NOW_MS = 1_700_000_000_000
 OS_FLUSH = LogSettings(flush=FlushPolicy.OS)
 NO_TAIL = StorageSettings(tail_cache_bytes=0)
@@ -68,13 +71,13 @@ class Scratch:
         return f"{self.directory}/{self._number}"
 
     def settle(self, path: str) -> None:
-        """Away with it, so that its dirty pages do not slow the next measurement."""
+        """Remove the data, so that its dirty pages do not slow down the next measurement."""
         shutil.rmtree(path, ignore_errors=True)
         os.sync()
 
 
 def measure_append(scratch: Scratch, report: Report, size: int, total: int, repeats: int) -> None:
-    """Ready batches with CRC check and indexes, flush `os`, tail cache on, against bare writes of the same bytes."""
+    """Append prepared batches with CRC check and indexes, flush `os`, tail cache on; compared with bare writes."""
     count = total // size
     batch = make_batch(size)
     ready = [bytearray(batch) for _ in range(count)]  # the log keeps what it is given
@@ -146,11 +149,11 @@ def measure_append(scratch: Scratch, report: Report, size: int, total: int, repe
 
 
 def check_content(log: LocalLog, count: int, batch: bytearray) -> None:
-    """Every batch is there, in order, with the bytes that were sent."""
+    """Check that every batch is in the log, in order, with the same bytes."""
     body = crc32c(memoryview(batch)[16:])
     offset = 0
     while offset < count:
-        for view in iterate(log.read(offset, 4 << 20).read()):
+        for view in iterate(log.read_now(offset, 4 << 20).read()):
             assert view.header.base_offset == offset
             assert crc32c(view.view[16:]) == body
             offset += 1
@@ -187,7 +190,7 @@ def measure_sequential_read(scratch: Scratch, report: Report, total: int, repeat
         def read_log() -> None:
             offset, end, read = 0, log.end_offset, 0
             while offset < end:
-                data = log.read(offset, step).read()
+                data = log.read_now(offset, step).read()
                 read += len(data)
                 offset += len(data) // (16 << 10)  # one record a batch
             assert read == total
@@ -218,8 +221,8 @@ def measure_random_read(scratch: Scratch, report: Report, total: int, lookups: i
     rng = random.Random(1)
     offsets = [rng.randrange(log.end_offset) for _ in range(lookups)]
     for offset in offsets[:100]:
-        assert read_header(log.read(offset, size).read()).base_offset == offset
-    segments = [*log._sealed, log._active]
+        assert read_header(log.read_now(offset, size).read()).base_offset == offset
+    segments = [*log._segments.sealed, log._segments.active]
     bases = [segment.base_offset for segment in segments]
     places = []
     for offset in offsets:
@@ -228,7 +231,7 @@ def measure_random_read(scratch: Scratch, report: Report, total: int, lookups: i
 
     def read_log() -> None:
         for offset in offsets:
-            log.read(offset, size).read()
+            log.read_now(offset, size).read()
 
     def read_bare() -> None:
         for fd, position in places:
@@ -264,7 +267,7 @@ def measure_random_read(scratch: Scratch, report: Report, total: int, lookups: i
 
 
 def measure_durable_append(scratch: Scratch, report: Report, appends: int, callers: int, partitions: int) -> None:
-    """acks=all: every append waits for its group commit; against one write and fdatasync after the other."""
+    """acks=all: every append waits for its group commit; compared with single writes, each with fdatasync."""
     size = 1024
     batch = bytes(make_batch(size))
     path = scratch.path()
@@ -281,7 +284,7 @@ def measure_durable_append(scratch: Scratch, report: Report, appends: int, calle
     files = OsFiles()
 
     def write_all_and_sync_once() -> None:
-        """What one round of the commit asks of the system, and nothing else."""
+        """The bare system calls of one group commit."""
         for number in range(callers):
             os.write(fds[number % partitions], batch)
         files.sync_filesystem(path, sys.maxsize)
@@ -293,14 +296,16 @@ def measure_durable_append(scratch: Scratch, report: Report, appends: int, calle
     async def run() -> None:
         nonlocal acknowledged
         store = LocalStore(f"{path}/store")
-        logs = [store.open(TopicPartition("bench", n), LogSettings(), NOW_MS) for n in range(partitions)]
+        logs = [store.open(TOPIC.partition(n), LogSettings(), NOW_MS) for n in range(partitions)]
         per_caller = appends // callers
 
         async def caller(number: int) -> None:
             nonlocal acknowledged
             log = logs[number % partitions]
             for _ in range(per_caller):
-                appended = await log.append(bytearray(batch), now_ms=NOW_MS, leader_epoch=EPOCH, durable=True)
+                appended = await result_of(
+                    log.append(bytearray(batch), now_ms=NOW_MS, leader_epoch=EPOCH, durable=True)
+                )
                 assert log.durable_offset > appended.last_offset
                 acknowledged += 1
 
@@ -339,7 +344,7 @@ def measure_durable_append(scratch: Scratch, report: Report, appends: int, calle
 
 
 def measure_opening(scratch: Scratch, report: Report, partitions: int, segments: int) -> None:
-    """In a process of its own, after a clean stop and after SIGKILL in the middle of appends to every partition."""
+    """Open in a new process, after a clean stop and after SIGKILL during appends to every partition."""
     path = scratch.path()
     store = LocalStore(path, inline=True)
     log = store.open(PARTITION, LogSettings(segment_bytes=64 << 10, flush=FlushPolicy.OS), NOW_MS)
@@ -350,7 +355,7 @@ def measure_opening(scratch: Scratch, report: Report, partitions: int, segments:
     store.close_now()
     source = log.directory
     for number in range(1, partitions):
-        shutil.copytree(source, f"{path}/logs/bench/{number}")
+        shutil.copytree(source, f"{path}/logs/{partition_directory(TOPIC.partition(number))}")
     os.sync()
     clean = [opening(path, end, partitions) for _ in range(3)]
     killed = []
@@ -394,7 +399,7 @@ def opening(path: str, end: int, partitions: int, more: int = 0) -> dict[str, fl
 
 
 def die_appending(path: str) -> int:
-    """A process that appends to every partition until it is killed; how many appends it has answered for."""
+    """A process that appends to every partition until it is killed; returns the number of acknowledged appends."""
     child = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.storage", "--append", path], stdout=subprocess.PIPE, text=True
     )

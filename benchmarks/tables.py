@@ -1,7 +1,7 @@
-"""How fast a table takes in a log and answers: `python -m benchmarks.tables`.
+"""How fast a table applies a log and answers look-ups: `python -m benchmarks.tables`.
 
-Batches of records with 100-byte values are applied to the table of one partition in one thread, as the broker does
-it, in chunks of 1 MiB of which each key is written once. Then keys are looked up and compared with a dict.
+Batches of records with 100-byte values are applied to the table of one partition in one thread, as in the broker, in
+chunks of 1 MiB; each key of a chunk is written once. Then keys are looked up and compared with a dict.
 """
 
 import argparse

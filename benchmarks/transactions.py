@@ -1,8 +1,8 @@
 """Transactions of a broker process under load; part of `benchmarks.broker`.
 
-Small transactions with confluent-kafka, as a user's program makes them, all read back. Then a partition, full of
-transactions of which one in ten was aborted, is read with both isolation levels by a client that costs next to
-nothing.
+Small transactions with confluent-kafka, as in a user's program; all are read back. Then a partition full of
+transactions, of which one in ten was aborted, is read with both isolation levels over a raw socket, which costs
+almost nothing.
 """
 
 import os
@@ -35,7 +35,7 @@ def _small_transactions(broker: Any, create: Any, report: Report, count: int) ->
 
     topic = "transactions"
     create(broker.bootstrap, topic, PRODUCERS)
-    os.sync()  # what other rows left unwritten is not for these syncs to write
+    os.sync()  # so that the timed syncs do not write data of other rows
     value = b"x" * SIZE
     ready = threading.Barrier(PRODUCERS + 1)
     taken: list[float] = []
@@ -126,7 +126,7 @@ def _isolation(broker: Any, connect: Any, create: Any, report: Report, transacti
 
 
 def _fill(raw: Any, topic: str, transactions: int) -> tuple[int, int]:
-    """Records in all, and those that are committed."""
+    """The number of all records, and of the committed ones."""
     builder = BatchBuilder()
     for _ in range(MESSAGES):
         builder.append(b"x" * SIZE, timestamp=time.time_ns() // 1_000_000)
@@ -163,7 +163,7 @@ def _numbered(batch: bytearray, header: BatchHeader, producer_id: int, epoch: in
 
 
 def _read(raw: Any, topic: str, level: int) -> tuple[int, int]:
-    """The records that a consumer of this isolation level would show, and the bytes that it had to read."""
+    """The number of records that a consumer with this isolation level gets, and of the bytes that it reads."""
     fetch = BY_NAME["Fetch"]
     offset = seen = size = 0
     while True:

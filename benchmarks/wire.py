@@ -1,9 +1,8 @@
-"""The wire codec: microseconds to decode and to encode, headers and framing included where a gateway has them.
+"""The wire codec: microseconds to decode and to encode, with headers and framing as in the gateway.
 
     python -m benchmarks.wire
 
-Each figure is the best of many short runs, so that other work on the machine disturbs it little. The last line is
-JSON.
+Each figure is the best of many short runs, so that other programs have little influence. The last line is JSON.
 """
 
 import json
@@ -94,7 +93,7 @@ def response_figures(api: Api, version: int, message: Struct) -> tuple[float, fl
 
 
 def framing_us() -> float:
-    """One frame of 1 KiB out of a stream of them that fills buffer after buffer; copying it in is included."""
+    """The time per frame in a stream of 1 KiB frames that fills many buffers; copying into the buffer is included."""
     count = 1000
     stream = memoryview(((1024).to_bytes(4, "big") + bytes(1024)) * count)
     reader = FrameReader()
@@ -106,7 +105,7 @@ def framing_us() -> float:
 
 
 def import_ms(module: str) -> float:
-    """A fresh process imports the module, its bytecode cached, after what all modules need."""
+    """The time to import the module in a new process, with cached bytecode, after the modules that all need."""
     script = (
         "import time, struct, tidelog.wire.codec, tidelog.wire.writing, tidelog.wire.reading\n"
         f"t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"

@@ -1,10 +1,16 @@
-"""How tests are shared out among the processes of pytest-xdist, and what they inherit."""
+"""How tests are shared out among the processes of pytest-xdist, what they inherit, and what holds for all of them."""
 
+import re
 import signal
+from collections.abc import Iterator
 
+import hypothesis
 import pytest
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
+
+from tests.support import client_libraries, watchdog
+from tests.support.brokers import take_stalls
 
 
 class OneByOneButSpark(LoadScopeScheduling):  # type: ignore[misc]
@@ -20,7 +26,34 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
     return OneByOneButSpark(config, log)
 
 
+# Timings decide no test: a busy machine may be as slow as it likes.
+hypothesis.settings.register_profile(
+    "tidelog", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("tidelog")
+
+
 def pytest_configure() -> None:
-    """A shell lets what it runs in the background ignore Ctrl-C, and so would every program that a test starts."""
+    watchdog.watch_this_process()
+    # A shell lets what it runs in the background ignore Ctrl-C, and so would every program that a test starts.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def no_broker_stands_still(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails the test during which the event loop of a broker was blocked: see `tests.support.watchdog`."""
+    take_stalls()  # of what ran between the tests
+    yield
+    marker = request.node.get_closest_marker("may_stall")
+    allowed = marker.args[0] if marker is not None else 0
+    found = [stall for stall in take_stalls() if int(re.findall("blocked for ([0-9]+) ms", stall)[0]) > allowed]
+    assert not found, "\n".join(found)
+
+
+@pytest.fixture(autouse=True)
+def client_libraries_leave_nothing() -> Iterator[None]:
+    """What they leak belongs to the test that used them."""
+    client_libraries.remember_sockets()
+    yield
+    client_libraries.clear_up()

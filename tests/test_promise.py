@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tidelog.promise import Promise
+from tidelog.promise import Promise, after_all, result_of
 
 
 def in_loop(run: Callable[[], Awaitable[Any]]) -> list[dict[str, Any]]:
@@ -117,5 +117,49 @@ def test_is_kept_once_for_one() -> None:
         promise.settle(1)
         with pytest.raises(AssertionError):
             promise.settle(2)
+
+    assert in_loop(run) == []
+
+
+def test_makes_something_of_an_error_if_asked_to() -> None:
+    promise: Promise[int] = Promise()
+    said = promise.then(str, lambda error: f"no: {error}")
+    promise.fail(ValueError("bad"))
+    assert said.result() == "no: bad"
+
+
+def test_after_all_of_them_what_is_made_is_made_once() -> None:
+    promises: list[Promise[int]] = [Promise() for _ in range(3)]
+    heard: list[Any] = []
+    together = after_all([(each, lambda *told: heard.append(told)) for each in promises], lambda: list(heard))
+    promises[2].settle(3)
+    promises[0].fail(bad := ValueError("bad"))
+    assert not together.is_kept
+    promises[1].settle(2)
+    assert together.result() == [(3, None), (None, bad), (2, None)]
+
+
+def test_a_bug_of_one_continuation_fails_what_waits_for_all_after_the_others() -> None:
+    promises: list[Promise[int]] = [Promise() for _ in range(2)]
+    heard: list[Any] = []
+
+    def bug(*_: object) -> None:
+        raise KeyError("bug")
+
+    together = after_all([(promises[0], bug), (promises[1], lambda *told: heard.append(told))], lambda: "made")
+    promises[0].settle(1)
+    assert not together.is_kept
+    promises[1].settle(2)
+    assert heard == [(2, None)]
+    with pytest.raises(KeyError):
+        together.result()
+
+
+def test_a_result_that_is_there_need_not_be_waited_for() -> None:
+    async def run() -> None:
+        promise: Promise[int] = Promise()
+        promise.settle(2)
+        given: list[int | Promise[int]] = [1, promise]
+        assert [await result_of(each) for each in given] == [1, 2]
 
     assert in_loop(run) == []

@@ -1,8 +1,8 @@
-"""Tidelog and its peers, side by side on this machine. `python -m benchmarks.peers [--quick] [--only ROW ...]`.
+"""Compares Tidelog and its peers on this machine. `python -m benchmarks.peers [--quick] [--only ROW ...]`.
 
-Two tables. The first runs a native client (librdkafka, or bare sockets) against the brokers that speak the Kafka
-protocol; the second has what a Python program would use instead, each with its own Python client. In every repeat
-each row is run against one peer after the other, in alternating order. All that was sent is read back and compared by
+There are two tables. The first runs a native client (librdkafka, or bare sockets) against the brokers that speak the
+Kafka protocol; the second has alternatives for a Python program, each with its own Python client. In every repeat
+each row is run against one peer after the other, in alternating order. All messages are read back and compared by
 count and checksum; a figure is printed only if every repeat was verified.
 """
 
@@ -41,7 +41,7 @@ def describe_machine(directory: str) -> dict[str, Any]:
 def running(
     bench: Bench, names: Sequence[str], results: Results, kafka_version: str | None, *, may_stand_still: bool
 ) -> Iterator[list[Server]]:
-    """The peers that can be had, started. The reason why one is missing goes into the results."""
+    """Start the available peers. The results contain the reason if one is missing."""
     servers: list[Server] = []
     try:
         for name in names:
@@ -69,11 +69,11 @@ def _kafka(directory: str, version: str | None) -> Server:
 
 
 def warm_up(bench: Bench, server: KafkaProtocolServer) -> None:
-    """A just-in-time compiler needs some thousand requests before it shows what it can do."""
+    """A just-in-time compiler needs some thousand requests to reach its full speed."""
     wanted = ("copy-1000-16p-acks-all-none", "wire-64k-acks-all", "small-producers-200", "latency-10000")
     for row in all_rows(full=False, recovery_gb=0):
         if row.key in wanted:
-            with contextlib.suppress(Failed):  # the row itself will say so
+            with contextlib.suppress(Failed):  # the row itself will report it
                 row.measure(bench, server)
 
 
@@ -85,7 +85,7 @@ def run_rows(
     bench: Bench,
     save: Callable[[list[RowResult]], None],
 ) -> list[RowResult]:
-    """Every row against each of `servers`, `repeats` times, in alternating order; `everyone` else is there, too."""
+    """Run every row against each of `servers`, `repeats` times, in alternating order; `everyone` else runs, too."""
     found = {
         row.key: RowResult(
             row.key,
@@ -125,7 +125,7 @@ def _conditions(row: Row, repeats: int) -> str:
     told = row.conditions
     if row.times > 1:
         told += f"; {row.times * repeats} runs, of which those {repeats} count in which the hypervisor withheld least"
-    return told + ("; the other brokers stopped meanwhile (SIGSTOP)" if row.alone else "")
+    return told + ("; the other brokers were stopped (SIGSTOP)" if row.alone else "")
 
 
 @contextlib.contextmanager
@@ -148,25 +148,29 @@ def chosen(rows: Sequence[Row], only: Sequence[str]) -> list[Row]:
     """The rows whose key begins with one of the words; all of them without any."""
     unknown = [word for word in only if not any(row.key.startswith(word) for row in rows)]
     if unknown:
-        raise SystemExit(f"There is no row {', '.join(unknown)}. The rows: {', '.join(row.key for row in rows)}")
+        raise SystemExit(f"Unknown row {', '.join(unknown)}. The rows: {', '.join(row.key for row in rows)}")
     return [row for row in rows if not only or any(row.key.startswith(word) for word in only)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help=f"1/{QUICK_SHARE} of the work, once: does it run?")
+    parser.add_argument(
+        "--quick", action="store_true", help=f"1/{QUICK_SHARE} of the work, once, to see that it runs"
+    )
     parser.add_argument("--full", action="store_true", help="all 81 combinations of size, partitions, acks and codec")
     parser.add_argument("--only", nargs="+", default=[], metavar="ROW", help="rows whose key begins with this")
     parser.add_argument("--list", action="store_true", help="show the rows and stop")
     parser.add_argument("--repeats", type=int, default=None, help="default 5; 1 with --quick")
     parser.add_argument("--peers", default=",".join(KINDS), help="default: %(default)s")
     parser.add_argument("--kafka-version", default=None, help="default: the newest 4.x of Maven Central")
-    parser.add_argument("--recovery-gb", type=float, default=10.0, help="data on disk when it is killed (default 10)")
+    parser.add_argument(
+        "--recovery-gb", type=float, default=10.0, help="GB on disk when the broker is killed (default 10)"
+    )
     parser.add_argument("--dir", default=None, help="where the brokers keep their data (default: a temporary folder)")
     parser.add_argument(
         "--out",
         default=None,
-        help="where the report goes (default: docs/, or a temporary one with --quick and --only); "
+        help="folder of the report (default: docs/, or a temporary folder with --quick and --only); "
         "rows that --only does not name stay in it",
     )
     options = parser.parse_args()
@@ -176,7 +180,7 @@ def main() -> None:
         return
     names = [name for name in options.peers.split(",") if name]
     if unknown := [name for name in names if name not in KINDS]:
-        raise SystemExit(f"There is no peer {', '.join(unknown)}. The peers: {', '.join(KINDS)}")
+        raise SystemExit(f"Unknown peer {', '.join(unknown)}. The peers: {', '.join(KINDS)}")
     picked = chosen([*rows, *others], options.only)
     rows, others = [row for row in rows if row in picked], [row for row in others if row in picked]
     repeats = options.repeats or (1 if options.quick else 5)
@@ -220,7 +224,7 @@ def main() -> None:
 
 
 def raise_limits() -> None:
-    """Thousands of connections and partitions: as many files as the system lets us have."""
+    """Raise the limit of open files as far as allowed, for thousands of connections and partitions."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

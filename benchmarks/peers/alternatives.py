@@ -1,7 +1,7 @@
-"""The rows of the second table: what a Python program would use instead, each broker with its own Python client.
+"""The rows of the second table: alternatives for a Python program, each broker with its own Python client.
 
 confluent-kafka for Tidelog and Kafka, nats-py for NATS JetStream, redis-py for Redis Streams. The clients are part of
-what is compared here; they run in a process of their own, `benchmarks.peers.python_client`.
+the comparison; they run in a separate process, `benchmarks.peers.python_client`.
 """
 
 import json
@@ -22,7 +22,7 @@ _CLIENTS = {"nats": "nats-py", "redis": "redis"}
 
 
 def _ask(server: Server, work: str, **options: Any) -> dict[str, Any]:
-    """Runs one piece of work in a process of its own: {"seconds", "messages", "checksum", ...}."""
+    """Runs one piece of work in a new process and returns its result: {"seconds", "messages", "checksum", ...}."""
     command = [sys.executable, "-m", "benchmarks.peers.python_client", server.name, work, server.bootstrap]
     environment = dict(os.environ)
     if server.name in _CLIENTS:
@@ -56,7 +56,7 @@ def copy(bench: Bench, server: Server, *, fsync: bool) -> dict[str, float]:
         for name in (stream, f"{stream}-2"):
             _ask(server, "drop", stream=name)
     if (sent["messages"], sent["checksum"]) != (read["messages"], read["checksum"]):
-        raise Failed(f"sent {sent['messages']} messages, read {read['messages']}, or others than were sent")
+        raise Failed(f"sent {sent['messages']} messages, read {read['messages']}, or their checksums differ")
     return {
         "publish": count / sent["seconds"],
         "consume": count / read["seconds"],

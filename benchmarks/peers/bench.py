@@ -1,4 +1,4 @@
-"""What every workload works with: the driver, topics, and a machine brought into the same state before each run."""
+"""Shared by all workloads: the driver, topics, and bringing the machine into the same state before each run."""
 
 import contextlib
 import itertools
@@ -21,20 +21,20 @@ from benchmarks.peers.servers import KafkaProtocolServer, Server
 
 
 class Failed(Exception):
-    """A run that did not do what it should, or could not be verified: it has no figures."""
+    """A run that failed or could not be verified: it has no figures."""
 
 
 class NotOffered(Exception):
-    """The peer does not have what the row asks for. The text says what."""
+    """The peer does not have the feature that the row needs; the message says which."""
 
 
 @dataclass(frozen=True)
 class Scale:
-    """How much work. `share` divides what default runs do."""
+    """The amount of work; `share` divides that of default runs."""
 
     share: int = 1
     recovery_gb: float = 10.0
-    keeps_rates: bool = True  # a steady rate that was not reached fails the row; not where nobody looks at figures
+    keeps_rates: bool = True  # a steady rate that is not reached fails the row; false if figures do not matter
 
     def count(self, full: int, least: int = 1) -> int:
         return max(least, full // self.share)
@@ -49,13 +49,13 @@ class Scale:
 
 @dataclass
 class Run:
-    """What the driver said, and what the broker and the whole machine used while the driver measured."""
+    """The driver's result, and the CPU time of the broker and of the whole machine during its measurement."""
 
     said: dict[str, Any]
     broker_cpu_seconds: float
     machine_cpu_seconds: float = 0.0
-    window_seconds: float = 1.0  # between the two readings; what the driver timed lies within
-    stolen_cpu_seconds: float = 0.0  # that the machine wanted and its host did not give
+    window_seconds: float = 1.0  # between the two readings; the driver's measurement is inside this time
+    stolen_cpu_seconds: float = 0.0  # that the hypervisor withheld from the machine
 
     def __getitem__(self, name: str) -> Any:
         return self.said[name]
@@ -66,7 +66,7 @@ class Run:
         return float(self.broker_cpu_seconds / size * 1e9)
 
     def notes(self, phase: str) -> dict[str, float]:
-        """What explains the figures of this phase."""
+        """Notes that explain the figures of this phase."""
         return {
             f"{phase} client thread": self.said["client_busiest_thread"],
             f"{phase} client cpu": self.said["client_cpu_seconds"] / self.said["seconds"],
@@ -77,7 +77,7 @@ class Run:
 
     @property
     def _others(self) -> float:
-        """CPU seconds of programs that have no part in this: what they use is missing in the figures."""
+        """CPU seconds of programs that do not belong to the benchmark, and which therefore reduce the figures."""
         return max(0.0, self.machine_cpu_seconds - self.broker_cpu_seconds - float(self.said["client_cpu_seconds"]))
 
 
@@ -98,7 +98,7 @@ class Bench:
 
     @contextlib.contextmanager
     def topic(self, server: KafkaProtocolServer, partitions: int, *, fsync: bool = False) -> Iterator[str]:
-        """A new topic; its data is gone in the end, from the disk too."""
+        """A new topic; it is deleted at the end, including its data on disk."""
         name = f"bench-{self.fresh_name()}"
         admin = AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 0, "socket.timeout.ms": 300_000})
         before = server.data_bytes()
@@ -120,7 +120,7 @@ class Bench:
 
     @staticmethod
     def _await_leaders(admin: AdminClient, name: str, partitions: int) -> None:
-        """Until every partition answers: metadata may speak of a leader that does not know of it yet."""
+        """Wait until every partition answers: metadata may name a leader that does not know the partition yet."""
         deadline = time.monotonic() + 90
         latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
         wanted = {TopicPartition(name, number): latest for number in range(partitions)}
@@ -137,18 +137,18 @@ class Bench:
                 time.sleep(0.05)
 
     def settle(self, size: int) -> None:
-        """Writes back what other runs left, and has `size` bytes of memory ready (see `benchmarks.floor`)."""
+        """Syncs the data of earlier runs, and touches `size` bytes of memory (see `benchmarks.floor`)."""
         os.sync()
         touch_memory(max(size, 64 << 20))
 
     def drive(self, server: Server, mode: str, *, timeout: int = 180, **options: Any) -> Run:
-        """One run of the driver against the server. Raises `Failed` unless the driver vouches for it."""
+        """One run of the driver against the server. Raises `Failed` if the driver reports a failure."""
         server.check_alive()
         command = [self._driver, mode, "--bootstrap", server.bootstrap, "--timeout", str(timeout), "--phases", "1"]
         for name, value in options.items():
             command += [f"--{name.replace('_', '-')}", str(value)]
         used = {"begin": (0.0, 0.0, 0.0, 0.0), "end": (0.0, 0.0, 0.0, 0.0)}
-        said: dict[str, Any] = {"ok": False, "error": "the driver said nothing"}
+        said: dict[str, Any] = {"ok": False, "error": "the driver printed nothing"}
         with _process(command, timeout + 30) as process:
             assert process.stdout is not None
             assert process.stdin is not None
@@ -167,7 +167,7 @@ class Bench:
 
     @contextlib.contextmanager
     def connections(self, server: Server, count: int) -> Iterator[None]:
-        """So many connections more, greeted and idle."""
+        """Open this number of further connections; the broker has answered each, and they are idle."""
         command = [self._driver, "hold", "--bootstrap", server.bootstrap, "--connections", str(count)]
         with _process(command, 300) as process:
             assert process.stdout is not None
@@ -182,7 +182,7 @@ class Bench:
 
 @contextlib.contextmanager
 def _process(command: list[str], timeout: float) -> Iterator[subprocess.Popen[str]]:
-    """Gone in the end, and killed when it takes too long."""
+    """A process that is ended on exit, and killed if that takes too long."""
     process = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
@@ -202,7 +202,7 @@ def _process(command: list[str], timeout: float) -> Iterator[subprocess.Popen[st
 
 
 def machine_cpu_seconds() -> tuple[float, float]:
-    """What all programs and the kernel have used on all cores; and what they could have, but for the hypervisor."""
+    """CPU seconds of all programs and the kernel on all cores, and those that the hypervisor withheld."""
     with open("/proc/stat") as stat:
         user, nice, system, _idle, _waiting, hard, soft, stolen = map(int, stat.readline().split()[1:9])
     ticks = os.sysconf("SC_CLK_TCK")
@@ -210,7 +210,7 @@ def machine_cpu_seconds() -> tuple[float, float]:
 
 
 def verified(sent: Run, read: Run, *, names: tuple[str, str] = ("messages", "checksum")) -> None:
-    """What was read is what was sent: the same number, and the same sum of checksums."""
+    """Raises unless the messages read are those sent: the same number, and the same sum of checksums."""
     messages, checksum = names
     if sent["messages"] != read[messages] or sent["checksum"] != read[checksum]:
         raise Failed(
@@ -220,7 +220,7 @@ def verified(sent: Run, read: Run, *, names: tuple[str, str] = ("messages", "che
 
 
 class PeakMemory:
-    """The most that a server held while this was open."""
+    """The peak memory of a server while this context is open."""
 
     def __init__(self, server: Server) -> None:
         self.peak_mb = 0.0

@@ -1,4 +1,4 @@
-"""Small charts as SVG, made of nothing but text: bars with whiskers, and lines over a logarithmic axis."""
+"""Small SVG charts without a library: bars with whiskers, and lines over a logarithmic axis."""
 
 import math
 import re
@@ -94,7 +94,7 @@ def lines(
     *,
     across: str,
 ) -> str:
-    """Values over a logarithmic axis; the upright axis begins at 0, so that flat looks flat."""
+    """Values over a logarithmic axis; the vertical axis begins at 0, so that small changes look small."""
     width, height, left, top = 620, 340, 70, 76
     plot_width, plot_height = width - left - 40, height - top - 60
     points = [point for line in series.values() for point in line]
@@ -126,7 +126,7 @@ def lines(
 
 
 def side_by_side(pictures: Sequence[str], columns: int = 2) -> str:
-    """Several charts of this module as one."""
+    """Combines several charts of this module into one."""
     sizes = [_size_of(picture) for picture in pictures]
     wide, high = max(width for width, _ in sizes), max(height for _, height in sizes)
     rows = -(-len(pictures) // columns)

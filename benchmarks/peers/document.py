@@ -1,4 +1,5 @@
-"""The report: JSON, a Markdown page with the tables, and charts. All of it is made from the JSON alone."""
+"""The report: JSON, a Markdown page with the tables, and charts. Page and charts are generated from the JSON
+alone."""
 
 import json
 import os
@@ -13,11 +14,11 @@ FOLDER = "benchmarks"
 OURS, THEIRS = "tidelog", "kafka"
 _TITLES = {"tidelog": "Tidelog", "kafka": "Kafka", "nats": "NATS JetStream", "redis": "Redis Streams"}
 _BUSY = 0.1  # of a core: more than an idle broker uses
-LEVEL = 0.05  # nearer than this to each other is level
+LEVEL = 0.05  # figures that differ by less than this are "level"
 
 
 def write(results: Results, out: str) -> None:
-    """The JSON, and what is made of it."""
+    """Write the JSON, and the page and charts generated from it."""
     os.makedirs(f"{out}/{FOLDER}", exist_ok=True)
     with open(f"{out}/{FOLDER}/peers.json", "w") as file:
         file.write(results.to_json() + "\n")
@@ -25,7 +26,7 @@ def write(results: Results, out: str) -> None:
 
 
 def read(out: str) -> Results | None:
-    """What an earlier run left; None if there was none."""
+    """The results of an earlier run; None if there was none."""
     path = f"{out}/{FOLDER}/peers.json"
     if not os.path.exists(path):
         return None
@@ -34,7 +35,7 @@ def read(out: str) -> Results | None:
 
 
 def read_growth(out: str) -> dict[str, Any]:
-    """What an earlier run left; empty if there was none."""
+    """The growth figures of an earlier run; empty if there was none."""
     path = f"{out}/{FOLDER}/growth.json"
     if not os.path.exists(path):
         return {}
@@ -51,7 +52,7 @@ def write_growth(growth: Mapping[str, Any], out: str) -> None:
 
 
 def render(out: str) -> None:
-    """The page and the charts, from whatever JSON there is."""
+    """Generate the page and the charts from the existing JSON."""
     parts = ["# Side by side with the peers\n"]
     figures: dict[str, str] = {}
     if results := read(out):
@@ -72,7 +73,7 @@ def render(out: str) -> None:
 
 
 def shown(value: float) -> str:
-    """Three digits, thousands marked."""
+    """Three significant digits, with thousands separators."""
     if value >= 1000:
         digits = len(f"{value:.0f}") - 3
         return f"{round(value, -digits):,.0f}"
@@ -104,22 +105,22 @@ def machine_line(machine: Mapping[str, Any]) -> str:
 def markdown(results: Results, drawn: Sequence[str] = ()) -> str:
     repeats = results.settings["repeats"]
     text = [
-        f"`{results.settings['command']}` made this page: the brokers on the same machine, in the same run, with the",
-        "same client, in alternating order. All that was sent was read back and checked by count and checksum.",
-        f"Figures are medians of {repeats} repeat{'s' if repeats > 1 else ''}, in brackets the least and the most.",
+        f"`{results.settings['command']}` generated this page. The brokers ran on the same machine, in the same run,",
+        "with the same client, in alternating order. All messages were read back and checked by count and checksum.",
+        f"Figures are medians of {repeats} repeat{'s' if repeats > 1 else ''}; the range is in parentheses.",
         "",
         f"- Machine: {machine_line(results.machine)}",
         *(f"- {title}" for title in results.peers.values()),
         *(f"- **Missing**: {_TITLES.get(name, name)}: {why}" for name, why in results.missing.items()),
         f"- The run took {results.settings.get('minutes', '?')} minutes."
-        + ("" if results.settings["share_of_full_work"] == 1 else " **A quick run: do not read much into it.**")
+        + ("" if results.settings["share_of_full_work"] == 1 else " **A quick run: its figures are not reliable.**")
         + _said_of_others(results),
         *_said_of_later_runs(results),
         "",
-        "Equal durability: `no fsync` is flush `os` for Tidelog and Kafka as it ships; `fsync` is flush `acks` for",
-        "Tidelog and `flush.messages=1` for Kafka. Kafka runs with the heap (1 GB) and the settings that it ships",
-        "with; memory is the proportional set (PSS) of the process and its children.",
-        "`°` marks a rate at which a thread of the client ran nearly all the time: there the client is the limit.",
+        "Equal durability: `no fsync` is flush `os` for Tidelog and the default for Kafka; `fsync` is flush `acks`",
+        "for Tidelog and `flush.messages=1` for Kafka. Kafka runs with its default heap (1 GB) and settings;",
+        "memory is the proportional set size (PSS) of the process and its children.",
+        "`°` marks a rate at which a thread of the client ran nearly all the time: the client is the limit there.",
         "",
     ]
     for section in dict.fromkeys(row.section for row in results.rows):
@@ -134,8 +135,8 @@ def _said_of_others(results: Results) -> str:
     for kind, who in ((OTHERS, "Other programs used"), (STOLEN, "The hypervisor withheld")):
         if found := results.cores(kind):
             used[kind], most = found
-            told += f" {who} {used[kind]:.2f} cores while it was measured (median; at most {most:.2f})."
-    return told + (" **That was not a quiet machine: run it again.**" if sum(used.values()) > _BUSY else "")
+            told += f" {who} {used[kind]:.2f} cores during the measurements (median; at most {most:.2f})."
+    return told + (" **This was not a quiet machine: repeat the run.**" if sum(used.values()) > _BUSY else "")
 
 
 def _said_of_later_runs(results: Results) -> list[str]:
@@ -201,7 +202,7 @@ Pick = tuple[RowResult, str, str]  # a row, a figure or note of it, the label
 
 
 def _pictures(rows: Sequence[RowResult]) -> list[tuple[str, str, str, list[Pick]]]:
-    """What is worth a picture: a rate or a cost that several rows have, and all times together."""
+    """The figures to draw: each rate or cost that several rows have, and all times together."""
     found: list[tuple[str, str, str, list[Pick]]] = []
     for figure in dict.fromkeys(figure for row in rows for figure in row.figures):
         having = [row for row in rows if figure in row.figures]
@@ -249,7 +250,7 @@ def growth_markdown(growth: Mapping[str, Any], drawn: Sequence[str]) -> str:
     text = [
         "## How cost grows",
         "",
-        f"`{growth['command']}` made these figures: medians of {growth['repeats']} repeats, data on disk 1.",
+        f"`{growth['command']}` generated these figures: medians of {growth['repeats']} repeats; 1 for data on disk.",
         f"Machine: {machine_line(growth['machine'])}.",
         *(f"**Missing**: {_TITLES.get(name, name)}: {why}" for name, why in growth["missing"].items()),
         "",
@@ -273,7 +274,7 @@ def _growth_cells(found: Mapping[str, Any], figures: Sequence[str]) -> list[str]
 
 
 def draw_growth(growth: Mapping[str, Any]) -> dict[str, str]:
-    """One picture for each sweep, in it a chart for each figure."""
+    """One picture per sweep, with a chart for each figure."""
     drawn = {}
     for sweep in growth["sweeps"]:
         pictures = []

@@ -1,9 +1,9 @@
 """How cost grows: throughput and broker CPU against partitions, connections, data on disk and consumers of a group.
 
-`python -m benchmarks.peers.growth [--quick] [--only SWEEP ...] [--peers tidelog,kafka] [--most-gb 10]`. One thing
-grows, the work stays the same. Everything sent is read back and checked, as in `benchmarks.peers`. The brokers take
-turns at each point; with data on disk one goes through all points before the next, so that only one needs the room.
-Sweeps that are not run now stay in the report as they were.
+`python -m benchmarks.peers.growth [--quick] [--only SWEEP ...] [--peers tidelog,kafka] [--most-gb 10]`. One parameter
+grows, the work stays the same. Everything sent is read back and checked, as in `benchmarks.peers`. The brokers
+alternate at each point; for data on disk each broker does all points before the next one starts, so that only one
+needs the space. Sweeps that are not run keep their earlier figures in the report.
 """
 
 import argparse
@@ -44,7 +44,7 @@ def _told(prefix: str, run: Run, size: float) -> dict[str, float]:
 
 
 def over_partitions(bench: Bench, server: KafkaProtocolServer, partitions: int) -> dict[str, float]:
-    """200 MB in batches of 16 KB, one after the other to each partition; then all of it read with 4 connections."""
+    """Write 200 MB in batches of 16 KB to the partitions in turn; then read all of it with 4 connections."""
     records, size = 16, 1000
     requests = max(bench.scale.count(12_000), partitions)
     with bench.topic(server, partitions) as topic:
@@ -60,7 +60,7 @@ def over_partitions(bench: Bench, server: KafkaProtocolServer, partitions: int) 
 
 
 def over_connections(bench: Bench, server: KafkaProtocolServer, connections: int) -> dict[str, float]:
-    """Messages of 1 KB, one a request, one request at a time on each connection; 16 partitions."""
+    """Messages of 1 KB, one per request, one request at a time on each connection; 16 partitions."""
     partitions = 16
     requests = max(bench.scale.count(40_000), 3 * connections)
     with bench.topic(server, partitions) as topic:
@@ -77,7 +77,7 @@ def over_connections(bench: Bench, server: KafkaProtocolServer, connections: int
 
 
 def over_members(bench: Bench, server: KafkaProtocolServer, members: int) -> dict[str, float]:
-    """A group of so many consumers reads 20,000 msg/s of 1 KB from 200 partitions while they are produced."""
+    """A group of this number of consumers reads 20,000 msg/s of 1 KB from 200 partitions while they are produced."""
     partitions, size, rate = 200, 1000, 20_000
     count = bench.scale.count(100_000, least=10_000)
     with bench.topic(server, partitions) as topic:
@@ -104,7 +104,7 @@ class _Filled:
 
 
 class DataOnDisk:
-    """A server of its own, that fills up; at each size the same work, and restarts. One peer after the other."""
+    """A separate server with growing data; at each size the same work, and restarts. One peer after the other."""
 
     _PARTITIONS, _RECORDS, _SIZE = 16, 64, 1000
 
@@ -127,7 +127,7 @@ class DataOnDisk:
         evict(other.data)
         cold = bench.drive(other, "wire", **options, readers=1, count=filled.requests * self._RECORDS)
         if int(cold["read_checksum"], 16) != filled.checksum:
-            raise Failed(f"of {gigabytes} GB others came back than were sent")
+            raise Failed(f"the messages read from {gigabytes} GB are not those that were sent")
         other.stop()
         clean = other.start()
         other.kill()
@@ -234,20 +234,20 @@ def _turns(
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers.growth", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="1/20 of the work, once: does it run?")
+    parser.add_argument("--quick", action="store_true", help="1/20 of the work, once, to see that it runs")
     parser.add_argument("--only", nargs="+", default=[], metavar="SWEEP", help="partitions, connections, data, group")
     parser.add_argument("--repeats", type=int, default=None, help="default 3; 1 with --quick")
     parser.add_argument("--peers", default="tidelog,kafka", help="default: %(default)s")
     parser.add_argument("--most-gb", type=int, default=10, help="data on disk, up to 50 (default 10)")
     parser.add_argument("--dir", default=None, help="where the brokers keep their data (default: a temporary folder)")
     parser.add_argument(
-        "--out", default=None, help="where the report goes (default: docs/; a temporary one if quick)"
+        "--out", default=None, help="folder of the report (default: docs/; a temporary folder with --quick)"
     )
     options = parser.parse_args()
     data = DataOnDisk()
     sweeps = all_sweeps(options.most_gb, data)
     if unknown := [name for name in options.only if name not in [sweep.key for sweep in sweeps]]:
-        raise SystemExit(f"There is no sweep {', '.join(unknown)}. There are: {', '.join(s.key for s in sweeps)}")
+        raise SystemExit(f"Unknown sweep {', '.join(unknown)}. The sweeps: {', '.join(s.key for s in sweeps)}")
     names = options.peers.split(",")
     if any(name not in KINDS or not issubclass(KINDS[name], KafkaProtocolServer) for name in names):
         raise SystemExit("Growth is measured with brokers that speak the Kafka protocol: tidelog, kafka")
@@ -276,7 +276,7 @@ def main() -> None:
                 if options.only and sweep.key not in options.only:
                     continue
                 told = {name: getattr(sweep, name) for name in ("key", "title", "across", "conditions", "figures")}
-                # What is on disk grows in one run; it is not filled again for every repeat.
+                # The data on disk grows within one run; it is not written again for every repeat.
                 times = 1 if sweep.key == "data" else repeats
                 done[sweep.key] = {**told, "points": run_sweep(sweep, bench, kafka_like, times)}
                 growth["sweeps"] = [done[each.key] for each in sweeps if each.key in done]

@@ -1,7 +1,7 @@
-"""Gets what the suite compares with: Apache Kafka from Maven Central, NATS and Redis from Debian, clients from PyPI,
-and the driver from its C sources. Everything lands in a cache outside the repository.
+"""Installs the peers: Apache Kafka from Maven Central, NATS and Redis from Debian, clients from PyPI, and the driver
+from its C sources. Everything is stored in a cache outside the repository.
 
-What cannot be had raises `Missing` with the reason; the reports carry it.
+If something is not available, `Missing` is raised with the reason, which is shown in the reports.
 """
 
 import glob
@@ -22,7 +22,7 @@ LEAST_JAVA = 17
 
 
 class Missing(Exception):
-    """Something could not be installed. The text says what, and why."""
+    """Something could not be installed; the message says what and why."""
 
 
 def cache_directory() -> str:
@@ -44,7 +44,7 @@ def kafka_jars(version: str | None = None) -> tuple[str, str]:
         directory = f"{cache_directory()}/kafka-{version}"
         if not os.path.exists(f"{directory}/complete"):
             artifacts = repository.resolve([Artifact(group, name, version)])
-            # Kafka's own packages add the binding from SLF4J to Log4j to what its pom names.
+            # Kafka's own packages include the binding from SLF4J to Log4j, which its pom does not name.
             logging = next(one for one in artifacts if one.name == "log4j-core")
             binding = Artifact(logging.group, "log4j-slf4j-impl", logging.version)
             download([*artifacts, *repository.resolve([binding])[:1]], directory)
@@ -55,7 +55,7 @@ def kafka_jars(version: str | None = None) -> tuple[str, str]:
         if had and isinstance(error, urllib.error.URLError):
             directory = max(had, key=lambda path: [int(part) for part in re.findall(r"\d+", os.path.basename(path))])
             return os.path.basename(directory).removeprefix("kafka-"), directory
-        raise Missing(f"Apache Kafka could not be had from Maven Central: {error}") from error
+        raise Missing(f"Apache Kafka could not be downloaded from Maven Central: {error}") from error
     return version, directory
 
 
@@ -79,7 +79,7 @@ def java() -> str:
 
 
 def debian(package: str, program: str) -> str:
-    """The path of `program`, installed by apt-get where that is possible."""
+    """The path of `program`, installed by apt-get if possible."""
     path = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
     if not shutil.which(program, path=path):
         if shutil.which("apt-get") is None:
@@ -89,7 +89,7 @@ def debian(package: str, program: str) -> str:
         _apt_get(package)
     found = shutil.which(program, path=path)
     if found is None:
-        raise Missing(f"the Debian package {package} brings no {program}")
+        raise Missing(f"the Debian package {package} does not contain {program}")
     return found
 
 
@@ -126,7 +126,7 @@ def librdkafka() -> str:
         raise Missing("librdkafka: the package confluent-kafka is not installed (pip install confluent-kafka)")
     found = glob.glob(f"{os.path.dirname(os.path.dirname(spec.origin))}/confluent_kafka.libs/librdkafka*.so*")
     if not found:
-        raise Missing("this build of confluent-kafka does not bring librdkafka as a file of its own")
+        raise Missing("this build of confluent-kafka does not contain librdkafka as a separate file")
     return found[0]
 
 

@@ -1,8 +1,8 @@
 """A small resolver for Maven Central: the jars that one artifact needs at run time.
 
-As Maven does it: breadth first, the nearest version of an artifact wins, of equally near ones the first; parents and
-imported bills of material are followed; optional, test, provided and system dependencies are left out; exclusions
-count for everything below the dependency that names them. Version ranges are an error.
+It follows Maven's rules: breadth first; the nearest version of an artifact wins, and of equally near ones the first;
+parents and imported bills of material are followed; optional, test, provided and system dependencies are left out;
+exclusions apply to everything below the dependency that names them. Version ranges are an error.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ _RELEASE = re.compile(r"\d+(\.\d+)*")
 
 
 class Unresolved(Exception):
-    """What the repository does not have, or a pom that asks for more than is understood here."""
+    """The repository does not have a file, or a pom uses a feature that is not supported here."""
 
 
 class Artifact(NamedTuple):
@@ -81,7 +81,7 @@ class Repository:
         return max(fitting, key=lambda text: [int(part) for part in text.split(".")])
 
     def resolve(self, roots: Iterable[Artifact]) -> list[Artifact]:
-        """The roots and all that they need, one version of each."""
+        """The roots and all their dependencies, one version of each."""
         found: dict[tuple[str, str], Artifact] = {}
         waiting: deque[tuple[Artifact, frozenset[tuple[str, str]]]] = deque((root, frozenset()) for root in roots)
         first: Pom | None = None
@@ -139,7 +139,7 @@ def _is_excluded(dependency: Dependency, excluded: frozenset[tuple[str, str]]) -
 
 
 def _managed(dependency: Dependency, managed: dict[tuple[str, str], Dependency]) -> Dependency:
-    """With what the bill of material says where the dependency itself is silent."""
+    """Complete the dependency with the bill of material's version, scope and exclusions."""
     rule = managed.get((dependency.group, dependency.name))
     if rule is None:
         return dependency
@@ -196,7 +196,7 @@ def from_central(path: str) -> bytes:
 def download(
     artifacts: Iterable[Artifact], directory: str, fetch: Callable[[str], bytes] = from_central
 ) -> list[str]:
-    """Their jars in `directory`, each checked against the repository's SHA-1; what is there already stays."""
+    """Download the jars to `directory`, each checked against the repository's SHA-1; existing files are kept."""
     os.makedirs(directory, exist_ok=True)
 
     def one(artifact: Artifact) -> str:
@@ -205,7 +205,7 @@ def download(
             data = fetch(artifact.file("jar"))
             promised = fetch(artifact.file("jar.sha1")).decode().split()[0]
             if hashlib.sha1(data, usedforsecurity=False).hexdigest() != promised:
-                raise Unresolved(f"{artifact.file('jar')} does not have the SHA-1 that the repository gives for it")
+                raise Unresolved(f"{artifact.file('jar')} does not match the repository's SHA-1")
             with open(target + ".part", "wb") as file:
                 file.write(data)
             os.replace(target + ".part", target)

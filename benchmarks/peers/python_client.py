@@ -1,8 +1,8 @@
-"""One piece of work with one Python client, in a process of its own; prints a line of JSON.
+"""Does one piece of work with one Python client, in a separate process; prints a line of JSON.
 
-`python -m benchmarks.peers.python_client PEER WORK HOST:PORT '{"stream": ..., ...}'`. Each client is used the way its
-documentation does it for speed: confluent-kafka with its own batching, nats-py with asynchronous publishes, redis-py
-with pipelines.
+`python -m benchmarks.peers.python_client PEER WORK HOST:PORT '{"stream": ..., ...}'`. Each client is used in the
+fastest way that its documentation shows: confluent-kafka with its own batching, nats-py with asynchronous publishes,
+redis-py with pipelines.
 """
 
 import asyncio
@@ -24,7 +24,7 @@ def value_of(number: int, size: int) -> bytes:
 
 
 class Sums:
-    """Count and checksum in any order."""
+    """Count and checksum, independent of the order."""
 
     def __init__(self) -> None:
         self.messages = 0
@@ -340,7 +340,7 @@ class RedisClient:
         if not reply:
             return []
         found = reply[0][1] if isinstance(reply, list) else next(iter(reply.values()))
-        while found and isinstance(found[0], list):  # newer protocols give a list of lists
+        while found and isinstance(found[0], list):  # newer protocols return a list of lists
             found = found[0]
         return list(found)
 

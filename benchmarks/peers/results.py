@@ -1,7 +1,7 @@
-"""What the suite found: samples of every figure of every row, and what may be said of them.
+"""The results of the suite: samples of every figure of every row, and their summaries.
 
-A figure of a peer exists only if every repeat of the row ran and was verified. If one failed there is no figure, but
-the reason.
+A figure of a peer exists only if every repeat of the row ran and was verified. If one failed, there is a reason
+instead of a figure.
 """
 
 import json
@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-# From here on the client's busiest thread is what limits a figure, not the broker.
+# From this share on, the client's busiest thread limits a figure, not the broker.
 CLIENT_IS_THE_LIMIT = 0.85
-# How notes on the cores that other programs used, and other machines of the host, are called, after the phase.
+# Suffixes of the notes on the cores that other programs used, and that the hypervisor withheld; after the phase.
 OTHERS, STOLEN = "others cpu", "stolen cpu"
 
 
 @dataclass(frozen=True)
 class Figure:
-    """What a row measures: a name within the row, a unit, and which way is better."""
+    """What a row measures: a name within the row, a unit, and whether more or less is better."""
 
     name: str
     unit: str
@@ -49,14 +49,14 @@ class RowResult:
     title: str
     conditions: str
     figures: list[Figure]
-    samples: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # peer -> figure -> one of each repeat
-    notes: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # the same for what explains the figures
+    samples: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # peer -> figure -> one per repeat
+    notes: dict[str, dict[str, list[float]]] = field(default_factory=dict)  # the same for notes that explain figures
     failures: dict[str, list[str]] = field(default_factory=dict)  # peer -> reasons
     not_offered: dict[str, str] = field(default_factory=dict)  # peer -> what it does not have
     counted: int | None = None  # of each peer's runs: those in which the hypervisor withheld least; None: all
 
     def add(self, peer: str, measured: dict[str, float]) -> None:
-        """`measured` has every figure of the row; the rest of it are notes."""
+        """`measured` has every figure of the row; its other entries are notes."""
         names = {figure.name for figure in self.figures}
         if missing := names - measured.keys():
             raise KeyError(f"row {self.key} did not measure {', '.join(sorted(missing))}")
@@ -79,7 +79,7 @@ class RowResult:
         return [samples[run] for run in quietest]
 
     def ratio(self, figure: str, of: str, to: str) -> float | None:
-        """Of medians."""
+        """The ratio of the medians."""
         above, below = self.summary(of, figure), self.summary(to, figure)
         return above.median / below.median if above and below and below.median else None
 
@@ -100,7 +100,8 @@ class Results:
     rows: list[RowResult] = field(default_factory=list)
 
     def cores(self, kind: str) -> tuple[float, float] | None:
-        """What those who have no part in this took (OTHERS, STOLEN) while it was measured: median and most."""
+        """Cores that other programs used, or the hypervisor withheld (OTHERS, STOLEN), during the measurements:
+        median and maximum."""
         samples = [
             value
             for row in self.rows
@@ -112,7 +113,7 @@ class Results:
         return (statistics.median(samples), max(samples)) if samples else None
 
     def renewed(self, later: "Results") -> "Results":
-        """With the rows that were run again in the place of those of before."""
+        """The results with the repeated rows in place of the earlier ones."""
         again = {row.key: row for row in later.rows}
         kept = [row.key for row in self.rows]
         rows = [again.get(row.key, row) for row in self.rows] + [row for row in later.rows if row.key not in kept]

@@ -1,7 +1,7 @@
-"""The rows of the first table: what is run against every broker that speaks the Kafka protocol.
+"""The rows of the first table, for every broker that speaks the Kafka protocol.
 
-A row is a function of a running server that returns its figures, or raises `Failed`. It makes its own topics and
-removes them. Names of figures begin with the phase that they belong to, so that the notes of the phase explain them.
+A row is a function of a running server that returns its figures, or raises `Failed`. It creates its own topics and
+deletes them. Names of figures begin with their phase, so that the notes of the phase explain them.
 """
 
 import time
@@ -23,11 +23,11 @@ class Row:
     key: str
     section: str
     title: str
-    conditions: str  # durability and payload, to be printed with the figures
+    conditions: str  # durability and payload, printed with the figures
     figures: list[Figure]
     measure: Measure
-    times: int = 1  # in each repeat
-    alone: bool = False  # the other peers stand still
+    times: int = 1  # runs in each repeat
+    alone: bool = False  # the other peers are stopped
 
 
 THROUGHPUT = "Throughput with librdkafka"
@@ -177,9 +177,9 @@ def catch_up(bench: Bench, server: KafkaProtocolServer) -> dict[str, float]:
 
 # ---- latency
 
-# The moments in which a host does not let its machine run make most of a tail. They come as they like: the runs with
-# the least of them show what a broker can do. An idle peer's timers, compilers and collectors would be seen, too.
-# (Elsewhere they have to go on: a Kafka that stood still between its rows took twice the CPU to consume.)
+# Most of a tail are pauses in which the host does not let its machine run. They come at random: the runs with the
+# fewest of them show what a broker can do. The timers, compilers and collectors of an idle peer would show, too. (In
+# other rows the peers must not be stopped: a Kafka that was stopped between its rows took twice the CPU to consume.)
 _OF_TAILS = 3
 
 
@@ -188,7 +188,7 @@ def end_to_end(bench: Bench, server: KafkaProtocolServer, *, rate: int) -> dict[
         bench.settle(64 << 20)
         seconds = int(bench.scale.seconds(5))
         options: Options = {"topic": topic, "rate": rate, "size": 100, "seconds": seconds}
-        # Without a bound librdkafka sends each message on its own however far the broker is behind.
+        # Without a limit librdkafka sends each message on its own, however far behind the broker is.
         run = bench.drive(server, "latency", **options, acks="all", client="max.in.flight=5")
     bench.scale.check_rate(run["sent_per_s"], rate, 0.95)
     return {**_percentiles(run, "latency"), **run.notes("latency")}
@@ -301,7 +301,7 @@ def recovery(bench: Bench, server: KafkaProtocolServer) -> dict[str, float]:
 
 
 def memory_under_load(bench: Bench, server: KafkaProtocolServer) -> dict[str, float]:
-    """The 1 KB row over again, after all other rows, with an eye on the memory."""
+    """Repeat the 1 KB row after all other rows, and measure the memory."""
     with PeakMemory(server) as memory:
         client_copy(bench, server, size=1000, partitions=16, acks="all", fsync=False, codec="none")
     return {"memory under load": memory.peak_mb}
@@ -334,7 +334,7 @@ def _copy_row(size: int, partitions: int, acks: str, fsync: bool, codec: str) ->
 
 
 def copy_rows(full: bool) -> Iterator[Row]:
-    """The cross product, or one way at a time from 1 KB, 16 partitions, acks all, no fsync, not compressed."""
+    """All combinations, or one change at a time from 1 KB, 16 partitions, acks all, no fsync, not compressed."""
     sizes, partition_counts, codecs = (100, 1000, 10_000), (1, 16, 100), ("none", "lz4", "zstd")
     if full:
         for size in sizes:

@@ -1,7 +1,7 @@
-"""The brokers as processes: started, asked, watched, stopped, killed.
+"""The brokers as processes: starting, observing, stopping and killing them.
 
-`Server` is what the workloads know. CPU and memory are those of the process and all its children, as the kernel
-counts them: memory is the proportional set (Pss), so that pages that processes share count once.
+`Server` is the interface for workloads. CPU and memory are those of the process and all its children, as counted by
+the kernel: memory is the proportional set size (PSS), so that shared pages count once.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ _OVERDUE_SECONDS = 2.0
 
 
 class NotRunning(Exception):
-    """The server did not start or went away; its last words are in the text."""
+    """The server did not start, or ended; the message has its last output."""
 
 
 def free_port() -> int:
@@ -37,7 +37,7 @@ def free_port() -> int:
 
 
 class Server:
-    """One broker process with a data directory of its own. Subclasses say how it is started and when it is ready."""
+    """One broker process with its own data directory. Subclasses define how it is started and when it is ready."""
 
     name = ""
     title = ""
@@ -47,11 +47,11 @@ class Server:
         self.directory = directory
         self.data = f"{directory}/data"
         self.port = free_port()
-        self.may_stand_still = False  # set before it is started
+        self.may_stand_still = False  # whether it may be stopped by SIGSTOP; set before it is started
         self._process: subprocess.Popen[bytes] | None = None
         os.makedirs(self.data, exist_ok=True)
 
-    # What differs.
+    # Defined by subclasses.
 
     def command(self) -> list[str]:
         raise NotImplementedError
@@ -60,9 +60,9 @@ class Server:
         raise NotImplementedError
 
     def prepare(self) -> None:
-        """Once before the first start; not part of the time that a start takes."""
+        """Called once before the first start; not part of the measured start time."""
 
-    # What does not.
+    # The same for all.
 
     @property
     def bootstrap(self) -> str:
@@ -74,7 +74,7 @@ class Server:
         return self._process.pid
 
     def start(self) -> float:
-        """The seconds from the start of the process to its first useful answer."""
+        """Start it; returns the seconds from the start of the process to its first useful answer."""
         if self._process is None:
             self.prepare()
         with open(f"{self.directory}/output.txt", "ab") as output:
@@ -100,7 +100,7 @@ class Server:
             raise NotRunning(f"{self.title} did not stop within {_STOP_SECONDS:.0f} s") from None
 
     def kill(self) -> None:
-        """SIGKILL, to its children too."""
+        """SIGKILL, also to its children."""
         if self._process is not None and self._process.poll() is None:
             for pid in _tree(self._process.pid):
                 with contextlib.suppress(ProcessLookupError):
@@ -109,8 +109,8 @@ class Server:
 
     @contextlib.contextmanager
     def standing_still(self) -> Iterator[None]:
-        """It takes no CPU (timers, compilers, collectors), and goes on afterwards: it has done what was overdue when
-        this is left."""
+        """Stop the process, so that its timers, compilers and collectors take no CPU. On exit it continues, and has
+        done its overdue work."""
         assert self.may_stand_still
         stopped = _tree(self.pid) if self.is_alive else []
         for pid in stopped:
@@ -124,7 +124,7 @@ class Server:
             while stopped and not self.is_ready():
                 self.check_alive()
                 if time.monotonic() > deadline:
-                    raise NotRunning(f"{self.title} does not go on: {self.last_words()}")
+                    raise NotRunning(f"{self.title} does not continue: {self.last_words()}")
                 time.sleep(0.01)
             time.sleep(_OVERDUE_SECONDS)
 
@@ -145,7 +145,7 @@ class Server:
             raise NotRunning(f"{self.title} is not running: {self.last_words()}")
 
     def cpu_seconds(self) -> float:
-        """Of the tree, children that are gone included."""
+        """CPU seconds of the process tree, including children that have ended."""
         total = 0.0
         for pid in _tree(self.pid):
             with contextlib.suppress(OSError):
@@ -163,7 +163,7 @@ class Server:
         return total / 1024
 
     def data_bytes(self) -> int:
-        """On disk; holes do not count."""
+        """Allocated bytes on disk; holes do not count."""
         total = 0
         for path in files_below(self.data):
             with contextlib.suppress(FileNotFoundError):
@@ -187,7 +187,7 @@ def files_below(directory: str) -> Iterator[str]:
 
 
 def evict(directory: str) -> None:
-    """Takes the files out of the page cache, as after a day of other work."""
+    """Drop the files from the page cache, as if they had not been used for a day."""
     for path in files_below(directory):
         with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
             os.fsync(file.fileno())
@@ -198,7 +198,7 @@ def evict(directory: str) -> None:
 
 
 class KafkaProtocolServer(Server):
-    """Ready when it answers a metadata request with a broker."""
+    """A broker that is ready when its answer to a metadata request contains a broker."""
 
     def is_ready(self) -> bool:
         try:
@@ -214,7 +214,7 @@ class KafkaProtocolServer(Server):
         return bool(reply.brokers)
 
     def topic_config(self, fsync: bool) -> Mapping[str, str]:
-        """What makes an acknowledgement wait for the disk, or not."""
+        """The topic configs that make an acknowledgement wait for a sync, or not."""
         raise NotImplementedError
 
 
@@ -238,15 +238,15 @@ class Tidelog(KafkaProtocolServer):
         return {"tidelog.flush": "acks" if fsync else "os"}
 
 
-# The same for both: groups do not wait for members that may come, heartbeats of the new protocol are quick enough to
-# show the broker, and deleted data goes at once.
+# The same for both: groups do not wait for further members, heartbeats of the new protocol are frequent enough to
+# measure the broker, and deleted data is removed at once.
 COMMON = {
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.heartbeat.interval.ms": "500",
     "log.segment.delete.delay.ms": "500",
 }
 
-# As in the server.properties and the start script that Kafka ships, for one node that is broker and controller.
+# As in Kafka's own server.properties and start script, for one node that is broker and controller.
 _KAFKA_PROPERTIES = """\
 process.roles=broker,controller
 node.id=1
@@ -274,8 +274,8 @@ log.segment.bytes=1073741824
 log.retention.check.interval.ms=300000
 group.consumer.min.heartbeat.interval.ms=100
 """
-# For one that stands still at times: its controller must not give its broker up then. (One that is killed with this
-# could not come back before the time is over.)
+# For a Kafka that is stopped at times: its controller must not declare its broker dead. (With these settings, a Kafka
+# that is killed could not return before the timeout.)
 _PATIENT_CONTROLLER = "broker.session.timeout.ms=3600000\n"
 _KAFKA_JVM = [
     "-Xms1G",
@@ -335,7 +335,7 @@ class Kafka(KafkaProtocolServer):
         return [self._java, *heap, logging, "-cp", f"{self._jars}/*", main, *arguments]
 
 
-# ---- what a user would pick instead
+# ---- alternatives to Kafka
 
 
 class Nats(Server):
@@ -356,7 +356,7 @@ class Nats(Server):
         return [self._program, "-c", f"{self.directory}/nats.conf"]
 
     def is_ready(self) -> bool:
-        """It answers a ping, and the account has JetStream."""
+        """Ready when it answers a ping and the account has JetStream."""
         try:
             with socket.create_connection(("127.0.0.1", self.port), timeout=5) as peer:
                 peer.sendall(b'CONNECT {"verbose":false}\r\nSUB r 1\r\nPUB $JS.API.INFO r 0\r\n\r\n')

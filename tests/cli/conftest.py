@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import pytest
 
 from tidelog.cli.main import run
+from tidelog.storage.local.inspect import with_topic_id
 
 
 class Outcome(NamedTuple):
@@ -59,4 +60,4 @@ def data(written_sample: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def orders(data: Path) -> Path:
     """A partition of several segments in it, written by an idempotent producer."""
-    return data / "logs" / "orders" / "0"
+    return Path(with_topic_id(f"{data}/logs/orders/0"))

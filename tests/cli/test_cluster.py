@@ -27,6 +27,18 @@ def test_the_cluster_is_shown(tidelog: Command, broker: str, topic: str) -> None
     assert broker in tidelog("cluster", "info").out
 
 
+def test_the_memory_budget_and_its_use_are_shown(tidelog: Command, broker: str, topic: str) -> None:
+    rows = tidelog("cluster", "info", "--json").rows_of("memory")
+    by_name = {row["memory"]: row for row in rows}
+    whole = by_name.pop("whole process")
+    assert whole["setting"] == "memory-budget-bytes"
+    assert 20 << 20 < whole["used_bytes"] < whole["limit_bytes"]
+    assert set(by_name) >= {"requests", "replies", "newest batches", "fetch sessions"}
+    assert sum(row["limit_bytes"] for row in by_name.values()) <= whole["limit_bytes"]
+    assert all(0 <= row["used_bytes"] <= row["limit_bytes"] for row in by_name.values())
+    assert "max-total-pending-bytes" in tidelog("cluster", "info").out
+
+
 @pytest.mark.parametrize(
     ("text", "meant"),
     [

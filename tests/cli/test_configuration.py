@@ -7,7 +7,7 @@ import pytest
 
 from tidelog.cli.configuration import load
 from tidelog.errors import InvalidSettings
-from tidelog.settings import Listener
+from tidelog.settings import ListenerSettings
 
 
 def problems_of(file: str | None = None, flags: dict[str, Any] | None = None, **environment: str) -> list[str]:
@@ -24,7 +24,7 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_anything_the_defaults_are_in_force() -> None:
     configuration = load(None, {}, {})
     assert configuration.node.data_dir == "tidelog-data"
-    assert configuration.node.listeners == (Listener("127.0.0.1", 9092),)
+    assert configuration.node.listeners == (ListenerSettings("127.0.0.1", 9092),)
     assert {given.source for given in configuration.given.values()} == {"default"}
 
 
@@ -72,8 +72,8 @@ def test_listeners_may_advertise_another_address() -> None:
         None, {"listeners": "127.0.0.1:9092, [::1]:9093=broker.example:19093", "allow-anonymous": "true"}, {}
     )
     assert configuration.node.listeners == (
-        Listener("127.0.0.1", 9092),
-        Listener("::1", 9093, "broker.example", 19093),
+        ListenerSettings("127.0.0.1", 9092),
+        ListenerSettings("::1", 9093, "broker.example", 19093),
     )
 
 
@@ -100,12 +100,32 @@ def test_listening_beyond_loopback_needs_a_plain_word() -> None:
     assert load(None, {"listeners": "0.0.0.0:9092", "allow-anonymous": "true"}, {}).node.allow_anonymous
 
 
+@pytest.mark.parametrize(
+    ("host", "is_loopback"),
+    [
+        ("localhost", True),
+        ("127.0.0.1", True),
+        ("127.8.9.1", True),
+        ("::1", True),
+        ("127.evil.example", False),
+        ("127.0.0.1.evil.example", False),
+        ("localhost.evil.example", False),
+        ("0.0.0.0", False),
+        ("10.0.0.1", False),
+        ("::", False),
+        ("", False),
+    ],
+)
+def test_only_addresses_of_the_loopback_are_loopback(host: str, is_loopback: bool) -> None:
+    assert ListenerSettings(host, 9092).is_loopback is is_loopback
+
+
 @pytest.mark.parametrize(("content", "problem"), [("not toml [", "not valid TOML"), ("kafka = 3", "must be a table")])
 def test_a_file_that_cannot_be_used_is_named(tmp_path: Path, content: str, problem: str) -> None:
     file = tmp_path / "x.toml"
     file.write_text(content)
     assert any(problem in each and "x.toml" in each for each in problems_of(str(file)))
-    assert problems_of("missing.toml") == ["there is no settings file missing.toml"]
+    assert problems_of("missing.toml") == ["settings file missing.toml does not exist"]
 
 
 def test_numbers_out_of_range_are_refused() -> None:

@@ -33,7 +33,7 @@ def test_formats_are_kcats(template: bytes, written: bytes) -> None:
 
 
 def test_a_directive_that_is_not_known_is_a_usage_error(tidelog: Command) -> None:
-    with pytest.raises(click.UsageError, match="%q is not known"):
+    with pytest.raises(click.UsageError, match="unknown directive %q"):
         compile_format(b"%q", b"")
     assert tidelog("consume", "t", "-f", "%q").code == 2
 
@@ -116,7 +116,7 @@ def test_a_group_that_is_interrupted_has_committed_what_was_shown(topic: str, pu
 
 def test_what_cannot_be_read_is_one_line(tidelog: Command, topic: str) -> None:
     assert tidelog("consume", topic, "--partition", "9", "--exit").err == (
-        f"tidelog: error: reading {topic}-9: the topic has 3 (UNKNOWN_TOPIC_OR_PARTITION)\n"
+        f"tidelog: error: reading {topic}-9: the topic has 3 partitions (UNKNOWN_TOPIC_OR_PARTITION)\n"
     )
     assert tidelog("consume", topic, "--group", "g", "--partition", "1").code == 2
     assert tidelog("consume", topic, "--from", "tomorrow").code == 2

@@ -87,6 +87,7 @@ def test_configs_of_a_group_are_set_shown_and_taken_back(tidelog: Command) -> No
     assert "consumer.heartbeat.interval.ms" in shown.out
     unset = tidelog("group", "alter", name, "--unset", "consumer.session.timeout.ms", "--json").rows_of("config")
     assert unset[0]["source"] != "group"
+    assert tidelog("group", "alter", name, "--unset", "session.timeout.ms").code == 2
     rows = tidelog("group", "describe", name, "--json").rows_of("config")
     assert [(row["name"], row["source"] == "group") for row in rows] == [
         ("consumer.heartbeat.interval.ms", True),

@@ -1,13 +1,14 @@
 """`tidelog log dump`: every file on the disk can be looked into, also a damaged one."""
 
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Command
 from tests.storage.test_compaction import compacted, keyed, marker, produced, seal
-from tests.support.logs import NOW_MS, append, open_log
-from tidelog.model import LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition
+from tests.support.logs import NOW_MS, append, open_log, stored
+from tidelog.model import LeaderEpoch, ProducerEpoch, ProducerId
 from tidelog.records.record import build_batch, build_marker
 from tidelog.settings import LogSettings
 from tidelog.storage.local.files import OsFiles
@@ -43,6 +44,30 @@ def test_a_topics_directory_is_shown_as_its_partitions(tidelog: Command, data: P
     assert [row["partition"] for row in rows] == [0, 1]
 
 
+def test_a_topic_may_be_named_without_its_id(tidelog: Command, data: Path, orders: Path) -> None:
+    named = data / "logs" / "orders" / "0"
+    for path, short in ((orders, named), (max(orders.glob("*.log")), named / max(orders.glob("*.log")).name)):
+        assert tidelog("log", "dump", short, "--json") == tidelog("log", "dump", path, "--json")
+    assert tidelog("log", "verify", named).code == 0
+    assert tidelog("log", "dump", data / "logs" / "nobody").code == 2
+
+
+def test_a_name_that_several_topics_had_is_not_guessed(tidelog: Command, data: Path, orders: Path) -> None:
+    other = f"orders~{'0' * 32}"
+    shutil.copytree(orders.parent, data / "logs" / other)
+    code, _, err = tidelog("log", "dump", data / "logs" / "orders")
+    assert code == 1
+    assert other in err
+    assert orders.parent.name in err
+    assert len(tidelog("log", "dump", data / "logs" / other, "--json").rows) == 1
+
+
+def test_directories_of_earlier_versions_are_shown_too(tidelog: Command, data: Path, orders: Path) -> None:
+    orders.parent.rename(data / "logs" / "orders")
+    rows = tidelog("log", "dump", data, "--json").rows
+    assert [(row["topic"], row["partition"]) for row in rows] == [("clicks", 0), ("clicks", 1), ("orders", 0)]
+
+
 def test_records_can_be_chosen_by_offset(tidelog: Command, orders: Path) -> None:
     rows = tidelog("log", "dump", orders, "--records", "--from", "50", "--to", "55", "--json").rows
     assert [row["offset"] for row in rows] == [50, 51, 52, 53, 54, 55]
@@ -53,8 +78,8 @@ def test_records_can_be_chosen_by_offset(tidelog: Command, orders: Path) -> None
 def test_a_limit_ends_the_listing_and_says_so(tidelog: Command, orders: Path, what: str) -> None:
     assert len(tidelog("log", "dump", orders, what, "--limit", "3", "--json").rows) == 3
     table = tidelog("log", "dump", orders, what, "--limit", "3").out
-    assert "Shown are the first 3" in table
-    assert "Shown are" not in tidelog("log", "dump", orders, what, "--limit", "0").out
+    assert "Only the first 3 are shown" in table
+    assert "are shown" not in tidelog("log", "dump", orders, what, "--limit", "0").out
 
 
 def test_a_single_log_file_is_shown_batch_by_batch(tidelog: Command, orders: Path) -> None:
@@ -91,7 +116,7 @@ def test_the_lock_is_shown_with_its_holder(tidelog: Command, data: Path) -> None
 
 def test_transaction_markers_are_named(tidelog: Command, tmp_path: Path) -> None:
     store = LocalStore(str(tmp_path), inline=True)
-    log = store.open(TopicPartition("topic", 0), LogSettings(), 0)
+    log = store.open(stored("topic"), LogSettings(), 0)
     marker = build_marker(
         committed=True,
         producer_id=ProducerId(1),
@@ -132,7 +157,7 @@ def test_the_transactions_of_a_compacted_log_are_shown_and_verified(tidelog: Com
 
 def test_values_are_shortened_unless_all_is_asked_for(tidelog: Command, tmp_path: Path) -> None:
     store = LocalStore(str(tmp_path), inline=True)
-    log = store.open(TopicPartition("topic", 0), LogSettings(), 0)
+    log = store.open(stored("topic"), LogSettings(), 0)
     log.append(build_batch([(0, b"\xff\xfe", b"v" * 99, ())]), now_ms=0, leader_epoch=LeaderEpoch(0), durable=False)
     store.close_now()
     shortened = tidelog("log", "dump", tmp_path, "--records").out
@@ -166,8 +191,8 @@ def test_damage_is_shown_at_its_place_and_what_is_behind_it_too(
 @pytest.mark.parametrize(
     ("name", "keep", "message"),
     [
-        (f"{FIRST}.index", 13, "5 bytes behind the last whole entry"),
-        (f"{FIRST}.timeindex", 13, "1 bytes behind the last whole entry"),
+        (f"{FIRST}.index", 13, "5 bytes after the last whole entry"),
+        (f"{FIRST}.timeindex", 13, "1 bytes after the last whole entry"),
         ("checkpoint", 13, "the checksum is wrong"),
     ],
 )

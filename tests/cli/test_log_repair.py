@@ -7,7 +7,8 @@ import pytest
 
 from tests.cli.conftest import Command
 from tests.cli.test_log_verify import DAMAGES, FIRST, batches_of, flip, flip_two_batches, segments, tear_the_tail
-from tidelog.model import LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition
+from tidelog.cli.log import SAMPLE_ORDERS
+from tidelog.model import LeaderEpoch, ProducerEpoch, ProducerId
 from tidelog.records.batch import iterate
 from tidelog.records.record import BatchBuilder, decode
 from tidelog.settings import LogSettings
@@ -62,7 +63,7 @@ def test_without_yes_the_plan_is_shown_and_nothing_is_changed(tidelog: Command, 
     assert f"cut 90 bytes at position {torn.position} of {torn.file}, after offset 122" in out
     assert f"rebuild the indexes of {FIRST}.log" in out
     assert "remove checkpoint.tmp" in out
-    assert err == "tidelog: error: nothing was changed; run again with --yes to do this\n"
+    assert err == "tidelog: error: nothing was changed; run again with --yes to carry out these steps\n"
     assert content_of(data) == before
 
 
@@ -105,11 +106,11 @@ def test_a_log_can_be_cut_at_its_damage_and_what_is_cut_is_kept(
 def reopened(data: Path) -> list[int]:
     """The offsets that a log finds which opens the directory; it has nothing to recover."""
     store = LocalStore(str(data), inline=True)
-    log = store.open(TopicPartition("orders", 0), LogSettings(), 0)
+    log = store.open(SAMPLE_ORDERS.partition(0), LogSettings(), 0)
     assert log.recovery.clean, log.recovery
     found: list[int] = []
     while (at := found[-1] + 1 if found else log.start_offset) < log.end_offset:
-        found += [record.offset for batch in iterate(log.read(at, 1).read()) for record in decode(batch)]
+        found += [record.offset for batch in iterate(log.read_now(at, 1).read()) for record in decode(batch)]
     assert store.close_now() == {}
     return found
 
@@ -138,7 +139,7 @@ def test_producers_are_remembered_by_the_new_checkpoint(tidelog: Command, data: 
 
 def test_the_start_of_the_log_survives_a_repair(tidelog: Command, data: Path, orders: Path) -> None:
     store = LocalStore(str(data), inline=True)
-    store.open(TopicPartition("orders", 0), LogSettings(), 0).delete_before(20)
+    store.open(SAMPLE_ORDERS.partition(0), LogSettings(), 0).delete_before(20)
     store.close_now()
     last = segments(orders)[-1]
     os.truncate(last, last.stat().st_size - 5)
@@ -148,7 +149,7 @@ def test_the_start_of_the_log_survives_a_repair(tidelog: Command, data: Path, or
 
 def test_what_a_crash_left_behind_the_checkpoint_is_kept(tidelog: Command, data: Path, orders: Path) -> None:
     store = LocalStore(str(data), inline=True)
-    log = store.open(TopicPartition("orders", 0), LogSettings(segment_bytes=2048, index_interval_bytes=256), 0)
+    log = store.open(SAMPLE_ORDERS.partition(0), LogSettings(segment_bytes=2048, index_interval_bytes=256), 0)
     for number in range(30):
         builder = BatchBuilder(producer_id=ProducerId(9), producer_epoch=ProducerEpoch(0), base_sequence=number)
         builder.append(b"x" * 100, timestamp=0)

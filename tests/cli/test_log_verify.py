@@ -1,15 +1,23 @@
 """`tidelog log verify`: whatever is damaged, it says in which file and where."""
 
 import os
+import subprocess
+import time
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import NamedTuple
 
+import lz4.frame  # type: ignore[import-untyped]
 import pytest
 
 from tests.cli.conftest import Command
-from tidelog.model import LeaderEpoch, TopicPartition
-from tidelog.records.batch import BatchView, assemble, iterate
+from tests.cli.processes import TIDELOG
+from tests.support.logs import at_once, stored
+from tidelog.model import LeaderEpoch
+from tidelog.records.batch import HEADER_SIZE, BatchView, assemble, iterate, place, read_header
+from tidelog.records.compression import Codec, compress
 from tidelog.records.record import build_batch
 from tidelog.settings import LogSettings
 from tidelog.storage.local.checkpoint import Checkpoint, decode_checkpoint
@@ -247,8 +255,8 @@ def test_damage_is_found_and_its_file_and_position_named(tidelog: Command, order
     outcome = tidelog("log", "verify", orders, "--json")
     found = [Place(Path(row["file"]).name, row["position"], row["kind"]) for row in outcome.errors]
     assert outcome.code == 1
-    for place in expected:
-        assert place in [found_._replace(position=-1) if place.position < 0 else found_ for found_ in found]
+    for damage in expected:
+        assert damage in [found_._replace(position=-1) if damage.position < 0 else found_ for found_ in found]
     # Each is reported once, or twice if it is wrong in two ways: no damage is taken for many.
     assert len(found) <= 2 * len(expected)
     table = tidelog("log", "verify", orders).out
@@ -275,24 +283,66 @@ def test_every_single_bit_matters(orders: Path) -> None:
     assert unnoticed == []
 
 
-def test_records_that_do_not_decode_are_found_when_asked_for(tidelog: Command, tmp_path: Path) -> None:
-    store = LocalStore(str(tmp_path), inline=True)
-    log = store.open(TopicPartition("topic", 0), LogSettings(), 0)
-    nonsense = assemble(
-        b"\x7f" * 20,
-        attributes=0,
-        record_count=2,
+def around(payload: bytes, count: int, codec: Codec = Codec.NONE) -> bytearray:
+    """A batch with a right CRC around whatever it is."""
+    return assemble(
+        payload,
+        attributes=codec,
+        record_count=count,
         base_timestamp=0,
         max_timestamp=0,
         producer_id=-1,  # type: ignore[arg-type]
         producer_epoch=-1,  # type: ignore[arg-type]
         base_sequence=-1,
     )
-    log.append(nonsense, now_ms=0, leader_epoch=LeaderEpoch(0), durable=False)
+
+
+RECORD = bytes(build_batch([(0, None, b"value", ())])[HEADER_SIZE:])
+LARGE_RECORD = bytes(build_batch([(0, None, b"value" * 30_000, ())])[HEADER_SIZE:])
+POISON = {
+    "garbage": (around(b"\x7f" * 20, 2), "record 0"),
+    "compressed garbage": (around(bytes(compress(Codec.ZSTD, b"\x7f" * 20)), 2, Codec.ZSTD), "record 0"),
+    "no lz4": (around(b"\x7f" * 20, 2, Codec.LZ4), "lz4 data"),
+    "lz4 that Java cannot read": (
+        around(lz4.frame.compress(LARGE_RECORD, block_linked=True), 1, Codec.LZ4),
+        "linked",
+    ),
+    "a varint that Java cannot read": (around(b"\x18\x00\x00\x80\x80\x80\x80\x80\x00\x01\x01\x00\x00", 1), "varint"),
+    "an offset twice": (around(RECORD * 2, 2), "offset delta"),
+}
+
+
+def test_records_that_cannot_be_read_are_found_when_asked_for(tidelog: Command, tmp_path: Path) -> None:
+    """Stored by an earlier version, or with tidelog.validate=header."""
+    store = LocalStore(str(tmp_path), inline=True)
+    log = store.open(stored("topic"), LogSettings(), 0)
+    expected = []
+    for codec, (poison, reason) in zip(cycle(Codec), POISON.values(), strict=False):
+        good = build_batch([(0, None, b"value", ()), (0, b"key", None, ())], codec)
+        log.append(good, now_ms=0, leader_epoch=LeaderEpoch(0), durable=False)
+        appended = log.append(bytearray(poison), now_ms=0, leader_epoch=LeaderEpoch(0), durable=False)
+        expected.append((at_once(appended).base_offset, reason))
     store.close_now()
     assert tidelog("log", "verify", tmp_path).code == 0
+    assert tidelog("log", "verify", tmp_path, "--deep").code == 1
+    errors = tidelog("log", "verify", tmp_path, "--deep", "--json").errors
+    assert {(error["kind"], error["partition"]) for error in errors} == {("records", "topic-0")}
+    assert [error["offset"] for error in errors] == [offset for offset, _ in expected]
+    for error, (_, reason) in zip(errors, expected, strict=True):
+        assert reason in error["what"]
+
+
+def test_a_record_that_claims_all_offsets_is_found_when_asked_for(tidelog: Command, tmp_path: Path) -> None:
+    store = LocalStore(str(tmp_path), inline=True)
+    log = store.open(stored("topic"), LogSettings(), 0)
+    log.append(build_batch([(0, None, b"value", ())]), now_ms=0, leader_epoch=LeaderEpoch(0), durable=False)
+    store.close_now()
+    claims = around(RECORD, 2**31 - 1)
+    place(claims, 0, read_header(claims), 1, LeaderEpoch(0))
+    with open(Path(log.directory) / f"{FIRST}.log", "ab") as file:
+        file.write(claims)
     (error,) = tidelog("log", "verify", tmp_path, "--deep", "--json").errors
-    assert (error["kind"], error["position"], error["offset"]) == ("records", 0, 0)
+    assert (error["kind"], error["offset"]) == ("records", 1)
 
 
 def test_missing_offsets_are_legal_in_a_compacted_topic(tidelog: Command, orders: Path) -> None:
@@ -376,14 +426,14 @@ def test_verifying_changes_nothing(tidelog: Command, data: Path, orders: Path) -
 def test_batches_inside_damaged_records_are_not_taken_for_the_log(tmp_path: Path) -> None:
     """A topic that carries batches as values: the search behind damage must not step into them."""
     store = LocalStore(str(tmp_path), inline=True)
-    log = store.open(TopicPartition("topic", 0), LogSettings(), 0)
+    log = store.open(stored("topic"), LogSettings(), 0)
     for number in range(4):
         inner = build_batch([(0, None, b"inner", ())])
         log.append(
             build_batch([(number, None, bytes(inner), ())]), now_ms=0, leader_epoch=LeaderEpoch(0), durable=False
         )
     store.close_now()
-    path = tmp_path / "logs" / "topic" / "0" / f"{FIRST}.log"
+    path = Path(log.directory) / f"{FIRST}.log"
     batches = batches_of(path)
     flip(path, batches[1].position + 62)
     (finding,) = PartitionCheck(OsFiles(), str(path.parent))
@@ -399,3 +449,66 @@ def test_progress_covers_every_byte(orders: Path) -> None:
     steps: list[int] = []
     list(PartitionCheck(OsFiles(), str(orders), progress=steps.append))
     assert sum(steps) == sum(path.stat().st_size for path in segments(orders))
+
+
+def make_fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def make_directory(path: Path) -> None:
+    path.mkdir()
+
+
+def link_to_a_device(path: Path) -> None:
+    path.symlink_to("/dev/zero")
+
+
+@pytest.mark.parametrize(
+    ("make", "suffix"),
+    [
+        *(
+            (make_fifo, suffix)
+            for suffix in (".log", ".index", ".timeindex", ".txnindex", "checkpoint", "compaction")
+        ),
+        *((make_directory, suffix) for suffix in (".log", ".index")),
+        *((link_to_a_device, suffix) for suffix in (".log", "checkpoint")),
+    ],
+)
+def test_what_is_not_a_regular_file_is_named_and_not_waited_for(
+    orders: Path, make: Callable[[Path], None], suffix: str
+) -> None:
+    if suffix == ".txnindex":  # which the checkpoint has to know of
+        rewrite_checkpoint(orders, lambda known: replace(known, aborted=[[0, 1]]))
+    path = orders / (f"{FIRST}{suffix}" if suffix.startswith(".") else suffix)
+    path.unlink(missing_ok=True)
+    make(path)
+    for command in (["verify"], ["repair", "--yes"], ["dump", "--indexes", "--batches"]):
+        done = subprocess.run([*TIDELOG, "log", *command, orders], capture_output=True, timeout=60, check=False)
+        assert done.returncode != 0
+        assert path.name.encode() in done.stdout + done.stderr
+        assert b"not a regular file" in done.stdout + done.stderr
+        assert b"Traceback" not in done.stderr
+
+
+def test_a_lock_that_is_a_fifo_is_not_waited_for(data: Path) -> None:
+    (data / "lock").unlink()
+    os.mkfifo(data / "lock")
+    done = subprocess.run([*TIDELOG, "log", "verify", data], capture_output=True, timeout=60, check=False)
+    assert done.returncode == 0
+
+
+@pytest.mark.parametrize("suffix", [".index", ".timeindex"])
+def test_an_index_of_zeros_is_judged_in_linear_time_and_told_in_a_few_lines(
+    tidelog: Command, orders: Path, suffix: str
+) -> None:
+    (orders / f"{FIRST}{suffix}").write_bytes(bytes(24 * 20_000))
+    began = time.process_time()
+    errors = tidelog("log", "verify", orders, "--json").errors
+    assert len(errors) == 21
+    assert {row["kind"] for row in errors} == {"index"}
+    assert "more entries are wrong" in errors[-1]["what"]
+    shown = tidelog("log", "verify", orders)
+    assert (shown.code, len(shown.out.splitlines())) == (1, 25)
+    assert tidelog("log", "repair", orders, "--yes").code == 0
+    assert time.process_time() - began < 10, "a millisecond for each entry and command would be a minute and more"
+    assert tidelog("log", "verify", orders).code == 0

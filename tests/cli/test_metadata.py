@@ -109,4 +109,4 @@ def test_what_is_not_a_data_directory_is_said_in_one_line(tidelog: Command, tmp_
         other.execute("CREATE TABLE sheep (name TEXT)")
     other.close()
     foreign = tidelog("metadata", "dump", tmp_path)
-    assert (foreign.code, "not Tidelog's" in foreign.err) == (1, True)
+    assert (foreign.code, "not a database of Tidelog" in foreign.err) == (1, True)

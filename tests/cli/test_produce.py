@@ -50,7 +50,7 @@ def test_a_file_may_be_one_record(topic: str, tmp_path: Path) -> None:
 def test_a_line_without_its_key_is_an_error(topic: str) -> None:
     done = produced(topic, b"no key here\n", "-K", ":")
     assert done.returncode == 1
-    assert done.stderr == b"tidelog: error: a line without the key separator ':': b'no key here'\n"
+    assert done.stderr == b"tidelog: error: line without the key separator ':': b'no key here'\n"
 
 
 @pytest.mark.parametrize("options", [["-K", ":", "-k", "x"], ["-d", ""], ["-a", "7"], ["-z", "rar"], ["-H", "x"]])

@@ -66,6 +66,8 @@ def test_configs_are_changed_and_taken_back(tidelog: Command, topic: str) -> Non
     back = tidelog("topic", "alter", topic, "--unset", "retention.ms", "--json")
     assert back.rows[0]["source"] != "topic"
     assert tidelog("topic", "alter", topic).code == 2
+    unknown = tidelog("topic", "alter", topic, "--unset", "retention")
+    assert (unknown.code, "Unknown config: retention." in unknown.err) == (2, True)
 
 
 def test_a_topic_grows(tidelog: Command, topic: str) -> None:

@@ -89,8 +89,8 @@ def test_a_transaction_that_hangs_is_found_and_ended(serving: BrokerProcess, tid
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["abort"], "Name transactional ids"),
-        (["abort", "id", "--hanging"], "Name transactional ids"),
+        (["abort"], "Give transactional ids"),
+        (["abort", "id", "--hanging"], "Give transactional ids"),
         (["abort", "--partition", "orders"], "TOPIC-N"),
         (["abort", "id", "--start-offset", "1"], "--partition"),
         (["list", "--longer-than", "soon"], "not a duration"),

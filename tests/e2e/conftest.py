@@ -1,8 +1,6 @@
 """A broker for every worker that runs tests, and the clients to ask it with."""
 
-import gc
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 
 import pytest
 
@@ -13,19 +11,6 @@ from tests.e2e.clients.confluent_admin import AdminClient, NewTopic
 from tests.support.brokers import BrokerProcess, unique
 
 MakeTopic = Callable[..., str]
-_HERE = Path(__file__).parent
-_SLOPPY = (  # kafka-python and aiokafka leave sockets and tasks behind when a broker goes away
-    "ignore::ResourceWarning",
-    "ignore::pytest.PytestUnraisableExceptionWarning",
-    "ignore::pytest.PytestUnhandledThreadExceptionWarning",
-)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if _HERE in item.path.parents:
-            for each in _SLOPPY:
-                item.add_marker(pytest.mark.filterwarnings(each))
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +29,6 @@ def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProce
     with BrokerProcess(tmp_path_factory.mktemp("broker")) as process:
         yield process
         assert "Traceback" not in process.log, process.log
-    gc.collect()  # what clients left behind is found here, and not in somebody else's test
 
 
 @pytest.fixture(params=list(CLIENTS))

@@ -20,6 +20,9 @@ from tests.e2e.clients import Confluent, Message
 from tests.e2e.clients.base import SECONDS
 from tests.e2e.clients.confluent import common
 from tests.e2e.clients.confluent_admin import (
+    AclBindingFilter,
+    AclOperation,
+    AclPermissionType,
     AdminClient,
     AlterConfigOpType,
     ConfigEntry,
@@ -28,6 +31,7 @@ from tests.e2e.clients.confluent_admin import (
     NewPartitions,
     NewTopic,
     OffsetSpec,
+    ResourcePatternType,
     ResourceType,
 )
 from tests.e2e.conftest import MakeTopic
@@ -211,6 +215,46 @@ def test_the_cluster_is_described(admin: AdminClient, broker: BrokerProcess) -> 
     assert len(cluster.cluster_id) == 22
     assert [(node.id, node.host, node.port) for node in cluster.nodes] == [(0, "127.0.0.1", broker.port)]
     assert cluster.controller.id == 0
+
+
+def test_what_a_client_may_do_is_told_if_it_asks(
+    admin: AdminClient, client: Confluent, make_topic: MakeTopic
+) -> None:
+    topic, group = make_topic(), unique("group")
+    with client.reader(topic, group=group) as reader:
+        eventually(lambda: reader.poll(0.05) or reader.assignment())
+        groups = [
+            only(admin.describe_consumer_groups([group], include_authorized_operations=ask)) for ask in (True, False)
+        ]
+    clusters = [admin.describe_cluster(include_authorized_operations=ask).result(SECONDS) for ask in (True, False)]
+    topics = [
+        only(admin.describe_topics(TopicCollection([topic]), include_authorized_operations=ask))
+        for ask in (True, False)
+    ]
+    for asked, not_asked in (groups, clusters, topics):
+        assert AclOperation.DESCRIBE_CONFIGS in asked.authorized_operations
+        assert not_asked.authorized_operations is None
+    assert AclOperation.WRITE in topics[0].authorized_operations
+    assert AclOperation.READ in groups[0].authorized_operations
+    assert AclOperation.CLUSTER_ACTION in clusters[0].authorized_operations
+
+
+def test_access_is_not_controlled_and_there_are_no_users(admin: AdminClient) -> None:
+    anything: Any = None
+    everything = AclBindingFilter(
+        ResourceType.ANY,
+        anything,
+        ResourcePatternType.ANY,
+        anything,
+        anything,
+        AclOperation.ANY,
+        AclPermissionType.ANY,
+    )
+    assert admin.describe_acls(everything).result(SECONDS) == []  # the client does not tell that security is disabled
+    everybody: Any = admin.describe_user_scram_credentials()
+    assert everybody.result(SECONDS) == {}
+    nobody: Any = admin.describe_user_scram_credentials(["nobody"])
+    assert refusal(lambda: only(nobody)) == KafkaError.RESOURCE_NOT_FOUND
 
 
 def test_elections_are_not_needed(admin: AdminClient, make_topic: MakeTopic) -> None:

@@ -119,6 +119,32 @@ def test_the_cluster_and_its_log_directories_are_described(
     assert sizes[1] > 5000
 
 
+def test_what_a_client_may_do_is_told(admin: Any, client: KafkaPython, make_topic: MakeTopic) -> None:
+    topic, group = make_topic(), unique("group")
+    assert "CLUSTER_ACTION" in str(admin.describe_cluster()["authorized_operations"])
+    (described,) = admin.describe_topics([topic])
+    assert "WRITE" in str(described["authorized_operations"])
+    client.produce(topic, [Message(b"x")])
+    with client.reader(topic, group=group) as reader:
+        reader.read(1)
+        told = admin.describe_groups([group], include_authorized_operations=True)[group]
+    assert "READ" in str(told["authorized_operations"])
+
+
+def test_features_the_quorum_and_users_are_described(admin: Any, broker: BrokerProcess) -> None:
+    features = admin.describe_features()
+    assert {name: features[name]["finalized"] for name in features if "finalized" in features[name]} == {
+        "group.version": (1, 1),
+        "metadata.version": (29, 29),
+        "transaction.version": (2, 2),
+    }
+    quorum = admin.describe_metadata_quorum()
+    (partition,) = quorum["topics"][0]["partitions"]
+    assert (partition["leader_id"], [voter["replica_id"] for voter in partition["current_voters"]]) == (0, [0])
+    assert [listener["port"] for node in quorum["nodes"] for listener in node["listeners"]] == [broker.port]
+    assert admin.describe_user_scram_credentials() == {}
+
+
 def test_elections_are_not_needed(admin: Any, make_topic: MakeTopic) -> None:
     topic = make_topic()
     result = admin.elect_leaders(0, {topic: [0]}, raise_errors=False)

@@ -34,7 +34,7 @@ def cleaning(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess
         yield process
         assert "Traceback" not in process.log, process.log
         assert "compaction failed" not in process.log, process.log
-        assert "not kept up" not in process.log, process.log
+        assert "a table could not be updated" not in process.log, process.log
 
 
 def read(bootstrap: str, topic: str, isolation: str) -> Found:

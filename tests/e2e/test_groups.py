@@ -1,12 +1,14 @@
 """Consumer groups: members come, go and crash; no record is lost, and none is seen again that was committed."""
 
+from pathlib import Path
+
 import pytest
 from confluent_kafka import Consumer, KafkaError
 
 from tests.e2e.clients import CLIENTS, AioKafka, Client, Confluent, KafkaPython, Message
 from tests.e2e.clients.base import Place
 from tests.e2e.clients.confluent import common
-from tests.e2e.conftest import MakeTopic
+from tests.e2e.conftest import MakeTopic, topic_maker
 from tests.e2e.members import Group, MemberProcess, Worker
 from tests.support.brokers import BrokerProcess, eventually, unique
 
@@ -225,6 +227,59 @@ def test_a_killed_member_of_the_consumer_protocol_is_replaced(broker: BrokerProc
         sent += send(broker.bootstrap, topic)
         group.wait_until_shared(PARTITIONS)
         group.wait_for(sent)
+
+
+@pytest.mark.slow
+def test_static_members_of_the_consumer_protocol_come_back_after_a_kill_of_the_broker(tmp_path: Path) -> None:
+    """Some run on, others end while the broker is away, so that nobody hears of it: none may be refused for having an
+    instance id that is in use, and nobody has to wait for the end of a session, which is long after the test."""
+    members = 12
+    settings = {
+        "kafka.group.consumer.session.timeout.ms": "45000",
+        "kafka.group.consumer.heartbeat.interval.ms": "5000",
+    }
+    with BrokerProcess(tmp_path, settings) as broker:
+        topic, id_ = topic_maker(broker)(members), unique("group")
+        failures: list[KafkaError] = []
+
+        def consumer(number: int) -> Consumer:
+            made = Consumer(
+                {
+                    **common(broker.bootstrap),
+                    "group.id": id_,
+                    "group.protocol": "consumer",
+                    "group.instance.id": f"instance-{number}",
+                    "reconnect.backoff.max.ms": 500,
+                }
+            )
+            made.subscribe([topic])
+            return made
+
+        def owned() -> list[list[int]]:
+            for each in consumers:
+                message = each.poll(0)
+                error = None if message is None else message.error()
+                if error is not None and error.code() == KafkaError._FATAL:
+                    failures.append(error)
+            assert not failures, failures
+            return [[place.partition for place in each.assignment()] for each in consumers]
+
+        def is_shared(owned: list[list[int]]) -> bool:
+            return sorted(partition for share in owned for partition in share) == list(range(members)) and all(owned)
+
+        consumers = [consumer(number) for number in range(members)]
+        try:
+            before = eventually(owned, until=is_shared)
+            broker.kill()
+            for number in range(0, members, 2):
+                consumers[number].close()
+            broker.start()
+            for number in range(0, members, 2):
+                consumers[number] = consumer(number)
+            assert eventually(owned, until=is_shared, within=30) == before
+        finally:
+            for each in consumers:
+                each.close()
 
 
 @pytest.mark.slow

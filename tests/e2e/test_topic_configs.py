@@ -42,7 +42,7 @@ def set_config(broker: BrokerProcess, topic: str, name: str, value: str) -> None
 
 
 def segments(broker: BrokerProcess, topic: str) -> list[Path]:
-    return sorted((broker.data_dir / "logs" / topic / "0").glob("*.log"))
+    return sorted((broker.data_dir / "logs").glob(f"{topic}~*/0/*.log"))
 
 
 def test_segment_bytes_decide_when_a_new_segment_begins(

@@ -46,6 +46,22 @@ def test_committed_records_are_read_and_aborted_ones_are_not(make: Make, make_to
     assert len(producer.read(topic, 2, committed=False)) == 12
 
 
+def test_commits_and_aborts_take_turns_over_many_partitions(broker: BrokerProcess, make_topic: MakeTopic) -> None:
+    """The next transaction begins, and ends, while the markers of the last one are still being written."""
+    partitions, turns = 50, 25
+    topic = make_topic(partitions)
+    producer = Producer({**common(broker.bootstrap), "transactional.id": unique("id"), "linger.ms": 20})
+    producer.init_transactions(SECONDS)
+    for _ in range(turns):
+        for value, end in ((b"in", producer.commit_transaction), (b"out", producer.abort_transaction)):
+            producer.begin_transaction()
+            for partition in range(partitions):
+                producer.produce(topic, value, partition=partition)
+            end(SECONDS)
+    with TRANSACTIONAL["confluent-kafka"](broker.bootstrap, unique("id")) as reader:
+        assert reader.read(topic, partitions) == [b"in"] * (partitions * turns)
+
+
 @pytest.mark.parametrize("reader", READERS)
 def test_every_library_reads_what_another_one_left(
     make: Make, make_topic: MakeTopic, broker: BrokerProcess, reader: str

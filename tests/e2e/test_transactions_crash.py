@@ -16,13 +16,13 @@ from tests.e2e.clients.transactional import TRANSACTIONAL, Transactional, Values
 from tests.support import faulty_broker
 from tests.support.brokers import BrokerProcess, eventually
 from tidelog.client import ClientOptions, FetchOptions, connect
-from tidelog.client.connection import Connection
+from tidelog.client.connection import BrokerConnection
 from tidelog.errors import TidelogError
 from tidelog.model import TopicPartition
 from tidelog.records.batch import BatchView
 from tidelog.records.record import read_marker
 from tidelog.storage.local.files import OsFiles
-from tidelog.storage.local.inspect import list_partition, log_name, walk_segment
+from tidelog.storage.local.inspect import list_partition, log_name, walk_segment, with_topic_id
 from tidelog.storage.local.verify import PartitionCheck
 
 IN, OUT, GROUP = "in", "out", "group"
@@ -63,7 +63,7 @@ def reviving(broker: BrokerProcess) -> Iterator[Callable[[], int]]:
 
 
 def markers(data_dir: Path, topic: str, partition: int) -> list[str]:
-    directory = f"{data_dir}/logs/{topic}/{partition}"
+    directory = with_topic_id(f"{data_dir}/logs/{topic}/{partition}")
     files = OsFiles()
     listing = list_partition(files, directory)
     return [
@@ -81,13 +81,13 @@ def test_a_broker_that_dies_at_a_step_completes_what_was_decided(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, count: int, version: int
 ) -> None:
     if version == 1:
-        remember = Connection._remember
+        remember = BrokerConnection._remember
 
-        def without_features(connection: Connection, response: object) -> None:
+        def without_features(connection: BrokerConnection, response: object) -> None:
             remember(connection, response)  # type: ignore[arg-type]
             connection.features = {}
 
-        monkeypatch.setattr(Connection, "_remember", without_features)
+        monkeypatch.setattr(BrokerConnection, "_remember", without_features)
     expected: list[bytes] = []
     broker = BrokerProcess(tmp_path, program=[faulty_broker.__file__])
     broker.environment = {"FAULT_STEP": step, "FAULT_COUNT": str(count)}
@@ -118,7 +118,7 @@ def test_a_broker_that_dies_at_a_step_completes_what_was_decided(
         assert client.hanging_transactions() == []
     for partition in (0, 1):
         assert markers(broker.data_dir, OUT, partition) == ["commit", "abort"] * (TRANSACTIONS // 2)
-        findings = PartitionCheck(OsFiles(), f"{broker.data_dir}/logs/{OUT}/{partition}")
+        findings = PartitionCheck(OsFiles(), with_topic_id(f"{broker.data_dir}/logs/{OUT}/{partition}"))
         assert [finding for finding in findings if finding.is_error and finding.kind != "torn-tail"] == []
 
 

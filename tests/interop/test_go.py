@@ -28,3 +28,9 @@ def program() -> str:
 def test_the_go_client(broker: BrokerProcess, program: str) -> None:
     printed = run([program, broker.bootstrap])
     assert printed.splitlines() == ["OK none", "OK gzip", "OK snappy", "OK lz4", "OK zstd"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(400)
+def test_the_go_client_commits_and_aborts_in_turns(broker: BrokerProcess, program: str) -> None:
+    assert run([program, broker.bootstrap, "turns"]).splitlines() == ["OK turns"]

@@ -7,6 +7,7 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer  # type: ignore[import-untyped,unused-ignore]
 
 import tidelog
+from tests.support.ports import lasting_port
 from tidelog.embedding import EmbeddedBroker
 from tidelog.errors import DirectoryInUse, InvalidSettings, TidelogError
 
@@ -58,7 +59,7 @@ def test_what_keeps_it_from_starting_is_raised_where_it_is_made(tmp_path: Path) 
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.create_server(("127.0.0.1", lasting_port())) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(TidelogError, match=rf"cannot listen on 127.0.0.1:{port}"):
             tidelog.embedded(str(tmp_path), port=port)

@@ -1,4 +1,4 @@
-"""A real broker in a process of its own, for tests with real clients."""
+"""A real broker in a separate process, for tests with real clients."""
 
 import os
 import re
@@ -14,14 +14,17 @@ from typing import Self, TypeVar
 
 import pytest
 
+from tests.support import watchdog
+from tests.support.ports import lasting_port
+
 T = TypeVar("T")
 
 _LISTENS = re.compile(r"^Tidelog listens on 127.0.0.1:([0-9]+)(?:, 127.0.0.1:([0-9]+))?, data in ", re.MULTILINE)
-START_SECONDS = 20.0
+START_SECONDS = 60.0  # on a busy machine
 STOP_SECONDS = 20.0
 
-# What makes tests fast: members may give up early, and retention does not wait. And strict: a broker that, when it is
-# stopped, lets requests wait until their grace is over does not stop in time.
+# Settings that make tests fast: short timeouts of members, and frequent retention. And strict: a broker that lets
+# requests wait until the end of the grace time does not stop in time.
 TEST_SETTINGS = {
     "shutdown-grace-ms": "60000",
     "kafka.group.min.session.timeout.ms": "100",
@@ -32,8 +35,8 @@ TEST_SETTINGS = {
 
 
 class BrokerProcess:
-    """`tidelog serve` on a free port, which it keeps over restarts. Use it as a context manager: then the process is
-    gone in the end, whatever happens."""
+    """`tidelog serve` on a free port, which it keeps across restarts. As a context manager it always ends the
+    process."""
 
     def __init__(
         self,
@@ -42,21 +45,22 @@ class BrokerProcess:
         *,
         advertised_port: int | None = None,
         under: Sequence[str] = (),
-        program: Sequence[str] = ("-m", "tidelog"),
+        program: Sequence[str] = ("-P", watchdog.__file__),
     ) -> None:
-        """`advertised_port` asks for a second listener, `second_port`, whose clients are told to come to that port;
-        `under` is a command that runs the broker, `program` what Python runs; `environment` may be changed between
-        starts."""
+        """`advertised_port` adds a second listener, `second_port`, which advertises that port to clients; `under` is
+        a command that runs the broker, `program` what Python runs (default: the `tidelog` command with a watchdog);
+        `environment` may be changed between starts."""
         self.directory = directory
         self.data_dir = directory / "data"
         self.settings = {**TEST_SETTINGS, **(settings or {})}
-        self.port = 0
-        self.second_port = 0
+        self.port = lasting_port()
+        self.second_port = 0 if advertised_port is None else lasting_port()
         self._advertised_port = advertised_port
         self._under = list(under)
         self._program = list(program)
         self.environment: dict[str, str] = {}
         self._output = directory / "output.txt"
+        self._watched_to = 0  # position up to which the output was searched for stalls
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -74,12 +78,12 @@ class BrokerProcess:
 
     @property
     def log(self) -> str:
-        """Everything that it wrote, over all its restarts."""
+        """The whole output, of all starts."""
         return self._output.read_text(errors="replace") if self._output.exists() else ""
 
     @property
     def memory_bytes(self) -> int:
-        """What is resident now."""
+        """The resident memory."""
         pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE")
 
@@ -106,17 +110,30 @@ class BrokerProcess:
                 raise AssertionError(f"the broker did not start:\n{self.log[said_before:]}")
             time.sleep(0.005)
         self.port, self.second_port = int(listening[1]), int(listening[2] or 0)
+        if self not in _started:
+            _started.append(self)
         return self
 
+    def take_stalls(self) -> list[str]:
+        """The stalls that the watchdog has reported since the last call."""
+        if not self._output.exists():
+            return []
+        with self._output.open("rb") as output:
+            output.seek(self._watched_to)
+            said = output.read()
+        said = said[: said.rfind(b"\n") + 1]
+        self._watched_to += len(said)
+        return [line for line in said.decode(errors="replace").splitlines() if line.startswith(watchdog.LINE)]
+
     def kill(self) -> None:
-        """SIGKILL: no goodbye."""
+        """End it by SIGKILL."""
         assert self._process is not None
         assert self.is_running, f"the broker was gone already:\n{self.log}"
         self._process.kill()
         self._process.wait()
 
     def stop(self, within: float = STOP_SECONDS) -> float:
-        """SIGTERM: it must end cleanly and soon. The seconds it took."""
+        """End it by SIGTERM: it must end cleanly and soon. Returns the seconds it took."""
         assert self._process is not None
         assert self.is_running, f"the broker was gone already:\n{self.log}"
         began = time.monotonic()
@@ -134,7 +151,7 @@ class BrokerProcess:
         return self.start()
 
     def end(self) -> None:
-        """Whatever state it is in."""
+        """End it, whatever state it is in."""
         if self._process is not None:
             if self.is_running:
                 for child in self._children():
@@ -143,7 +160,7 @@ class BrokerProcess:
             self._process.wait()
 
     def _children(self) -> list[int]:
-        """The broker itself, where another command runs it: it would outlive that command."""
+        """The process id of the broker itself if another command runs it: it would outlive that command."""
         if not self._under:
             return []
         return [int(pid) for pid in Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()]
@@ -160,8 +177,22 @@ class BrokerProcess:
             error.add_note(f"The broker{' was dead; it' if died else ''} wrote:\n{self.log[-4000:]}")
 
 
+_started: list[BrokerProcess] = []  # brokers whose output may still grow
+
+
+def take_stalls() -> list[str]:
+    """The stalls of all brokers inside this process or started by it, since the last call."""
+    found = [str(watchdog.stalls.pop(0)) for _ in range(len(watchdog.stalls))]
+    for broker in list(_started):
+        is_running = broker.is_running
+        found += broker.take_stalls()
+        if not is_running:
+            _started.remove(broker)
+    return found
+
+
 def hide_modules(directory: Path, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """Processes that are started from here on do not find these modules, as if they were not installed."""
+    """Processes started from now on do not find these modules, as if they were not installed."""
     hidden = directory / "hidden"
     hidden.mkdir()
     (hidden / "sitecustomize.py").write_text(
@@ -180,7 +211,7 @@ def hide_modules(directory: Path, monkeypatch: pytest.MonkeyPatch, *names: str) 
 
 
 def unique(prefix: str) -> str:
-    """A name for a topic or a group that nobody else has."""
+    """A unique name for a topic or a group."""
     return f"{prefix}-{uuid.uuid4().hex[:10]}"
 
 
@@ -191,7 +222,8 @@ def eventually(
     until: Callable[[T], object] = bool,
     every: float = 0.02,
 ) -> T:
-    """What `look` gives as soon as it is as wanted; an AssertionError with the last look if it never is."""
+    """Calls `look` until its result is as wanted, and returns it; AssertionError with the last result after the
+    timeout."""
     deadline = time.monotonic() + within
     while True:
         seen = look()
@@ -202,6 +234,6 @@ def eventually(
 
 
 def children(pid: int) -> list[int]:
-    """The processes that a process has started and that are still there."""
+    """The running child processes of a process."""
     found = (path.read_text().split() for path in Path(f"/proc/{pid}/task").glob("*/children"))
     return [int(child) for some in found for child in some]

@@ -1,5 +1,5 @@
-"""A streaming query in a process of its own, its driver: copies the topic `in` to `out`, exactly once, until all that
-is there is copied. `python -m tests.support.copying_query BOOTSTRAP CHECKPOINT LOG MAX_OFFSETS`."""
+"""A streaming query with its driver in a separate process: copies all records of the topic `in` to `out`, exactly
+once. `python -m tests.support.copying_query BOOTSTRAP CHECKPOINT LOG MAX_OFFSETS`."""
 
 import sys
 from pathlib import Path

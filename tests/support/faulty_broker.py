@@ -1,14 +1,14 @@
-"""`tidelog serve` that dies, as by SIGKILL, when it comes to a step of a transaction for the nth time.
+"""`tidelog serve` that dies, as by SIGKILL, when it reaches a step of a transaction for the nth time.
 
 The step is in FAULT_STEP, the number in FAULT_COUNT; without them it is an ordinary broker.
 """
 
 import os
+import runpy
 import signal
-import sys
+from pathlib import Path
 
 from tidelog.broker import transactions
-from tidelog.cli.main import run
 
 STEP, COUNT = os.environ.get("FAULT_STEP", ""), int(os.environ.get("FAULT_COUNT", "1"))
 _seen = 0
@@ -24,4 +24,4 @@ def die_at_the_step(step: str) -> None:
 
 if __name__ == "__main__":
     transactions.reached = die_at_the_step
-    sys.exit(run(sys.argv[1:]))
+    runpy.run_path(str(Path(__file__).with_name("watchdog.py")), run_name="__main__")

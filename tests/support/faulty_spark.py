@@ -1,7 +1,8 @@
-"""A Spark whose processes die, as by SIGKILL, at steps of a write that is delivered exactly once.
+"""A Spark whose processes die, as by SIGKILL, at steps of an exactly-once write.
 
-Faults are files of a folder, so that they can be set for any process and happen once each: see `Faults`. Every Python
-process of the Spark finds a `sitecustomize` in that folder, which installs them where rows are written and decided.
+Faults are files in a folder, so that they can be set for any process and happen once each: see `Faults`. Every Python
+process of that Spark loads a `sitecustomize` from the folder, which installs them where rows are written and
+committed.
 """
 
 import os
@@ -15,8 +16,9 @@ DECIDES = "pyspark.sql.worker.python_streaming_sink_runner"
 
 
 class Faults:
-    """Files are named `step.n`; whoever comes to the step takes the one with the highest number away, and who takes
-    number 0 dies. Its text says who that is: `task`, the process itself, or `driver`, everything in its session."""
+    """Files are named `step.n`. A process that reaches the step removes the file with the highest number; if that is
+    number 0, a process dies. The file's text says which: `task`, the process itself, or `driver`, its whole
+    session."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -28,12 +30,12 @@ class Faults:
         return cls(folder)
 
     def environment(self, bootstrap: str) -> dict[str, str]:
-        """Of a process that has the faults, and all that it starts."""
+        """The environment of a process that has the faults, and of its children."""
         path = os.pathsep.join([str(self._folder), str(ROOT), os.environ.get("PYTHONPATH", "")])
         return {**os.environ, "FAULTS": str(self._folder), "FAULTS_BOOTSTRAP": bootstrap, "PYTHONPATH": path}
 
     def arm(self, step: str, who: str, *, after: int = 0) -> None:
-        """The step may be passed `after` times."""
+        """The step succeeds `after` times before the fault."""
         for number in range(after + 1):
             (self._folder / f"{step}.{number}").write_text(who)
 
@@ -57,7 +59,7 @@ class Faults:
 
 
 def kill_session(session: int) -> None:
-    """All processes of it, but not the one that calls this."""
+    """Kill all processes of the session except for the caller."""
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             try:
@@ -70,7 +72,7 @@ def kill_session(session: int) -> None:
 
 
 def _wait_for_records() -> None:
-    """Until a broker has something of an open transaction: what was handed to a sender is not there yet."""
+    """Wait until the broker has an open transaction: rows given to a sender are not at the broker yet."""
     from tests.support.brokers import eventually
     from tidelog.client import connect
 

@@ -1,8 +1,20 @@
-"""What the storage tests share: batches, logs on memory or disk, and reading everything back."""
+"""Shared by the storage tests: batches, logs in memory or on disk, and reading everything back."""
 
 from collections.abc import Sequence
+from hashlib import sha256
+from typing import TypeVar
 
-from tidelog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, LeaderEpoch, ProducerEpoch, ProducerId, TopicPartition
+from tidelog.model import (
+    NO_PRODUCER_EPOCH,
+    NO_PRODUCER_ID,
+    LeaderEpoch,
+    PartitionIdentity,
+    ProducerEpoch,
+    ProducerId,
+    TopicIdentity,
+    TopicPartition,
+)
+from tidelog.promise import Promise
 from tidelog.records.batch import BatchView, iterate
 from tidelog.records.compression import Codec
 from tidelog.records.record import BatchBuilder, Record, decode, read_marker
@@ -10,13 +22,21 @@ from tidelog.settings import LogSettings, StorageSettings
 from tidelog.storage.local.commit import InlineCommit
 from tidelog.storage.local.files import Files
 from tidelog.storage.local.handles import HandlePool
-from tidelog.storage.local.log import LocalAppend, LocalLog, Shared
+from tidelog.storage.local.log import LocalLog, Shared
 from tidelog.storage.local.tail import TailCache
+from tidelog.storage.log import Appended
+
+T = TypeVar("T")
 
 PARTITION = TopicPartition("topic", 0)
 DIRECTORY = "/data/topic/0"
 EPOCH = LeaderEpoch(0)
 NOW_MS = 1_700_000_000_000
+
+
+def stored(topic: str, number: int = 0) -> PartitionIdentity:
+    """A partition of a topic; the topic's id is derived from its name."""
+    return TopicIdentity(topic, sha256(topic.encode()).digest()[:16]).partition(number)
 
 
 def batch(
@@ -54,8 +74,14 @@ def open_log(
     return LocalLog(shared, directory, PARTITION, settings or LogSettings(), now_ms)
 
 
-def append(log: LocalLog, data: bytearray, *, durable: bool = False, now_ms: int = NOW_MS) -> LocalAppend:
-    return log.append(data, now_ms=now_ms, leader_epoch=EPOCH, durable=durable)
+def append(log: LocalLog, data: bytearray, *, durable: bool = False, now_ms: int = NOW_MS) -> Appended:
+    return at_once(log.append(data, now_ms=now_ms, leader_epoch=EPOCH, durable=durable))
+
+
+def at_once(given: T | Promise[T]) -> T:
+    """A result that must not be a promise."""
+    assert not isinstance(given, Promise)
+    return given
 
 
 def read_batches(log: LocalLog, offset: int | None = None, max_bytes: int = 1 << 20) -> list[BatchView]:
@@ -63,7 +89,7 @@ def read_batches(log: LocalLog, offset: int | None = None, max_bytes: int = 1 <<
     offset = log.start_offset if offset is None else offset
     found: list[BatchView] = []
     while offset < log.end_offset:
-        data = log.read(offset, max_bytes).read()
+        data = log.read_now(offset, max_bytes).read()
         assert data, f"nothing to read at {offset} of {log.end_offset}"
         found += iterate(data)
         offset = found[-1].header.next_offset
@@ -75,17 +101,17 @@ def read_records(log: LocalLog) -> list[Record]:
 
 
 def read_committed_records(log: LocalLog, offset: int | None = None, max_bytes: int = 1 << 20) -> list[Record]:
-    """What a reader of committed records sees from `offset` on: it skips aborted ones batch by batch, knowing of them
-    what came with each answer, as Kafka's clients do."""
+    """What a reader of committed records sees from `offset` on. Like Kafka's clients, it skips aborted batches
+    according to the aborted transactions in each reply."""
     offset = log.start_offset if offset is None else offset
     found: list[Record] = []
     while offset < log.last_stable_offset:
-        result, aborted = log.read_committed(offset, max_bytes)
-        if not result.size:  # only what compaction took out is before the last stable offset
-            assert not log.read(offset, 1, up_to=log.last_stable_offset).size
+        result = log.read_now(offset, max_bytes, committed=True)
+        if not result.size:  # compaction removed everything up to the last stable offset
+            assert not log.read_now(offset, 1, up_to=log.last_stable_offset).size
             break
         aborting: set[int] = set()
-        upcoming = sorted(aborted, key=lambda entry: entry.first_offset)
+        upcoming = sorted(result.aborted, key=lambda entry: entry.first_offset)
         for view in iterate(result.read()):
             header = view.header
             while upcoming and upcoming[0].first_offset <= header.last_offset:

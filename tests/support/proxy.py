@@ -1,4 +1,4 @@
-"""A TCP proxy that cuts connections: in the middle of requests, in the middle of replies, or with nothing sent on."""
+"""A TCP proxy that cuts connections: within requests, within replies, or before anything was forwarded."""
 
 import random
 import socket
@@ -8,9 +8,9 @@ from typing import Self
 
 
 class CuttingProxy:
-    """Forwards to the port `target`, as soon as that is set. As long as `cutting` is set, each connection ends after
-    a random number of bytes: what has been read may be forwarded in part, so that the broker gets half a request or
-    the client half a reply."""
+    """Forwards to the port `target`, when that is set. While `cutting` is set, each connection ends after a random
+    number of bytes: the last data may be forwarded in part, so that the broker gets half a request or the client half
+    a reply."""
 
     def __init__(self, seed: int, *, bytes_from: int = 2_000, bytes_to: int = 40_000) -> None:
         self.target = 0

@@ -1,6 +1,7 @@
-"""A Spark cluster on this machine, of what pip brings: a standalone master with a worker, and a Spark Connect server.
+"""A Spark cluster on this machine, from the files that pip installs: a standalone master with a worker, and a Spark
+Connect server.
 
-Each is a JVM of its own, on the loopback and on ports that it chooses, and is ended by its process id.
+Each is a separate JVM on the loopback, with ports of its own choice, and is ended by its process id.
 """
 
 import os
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from tests.support.brokers import eventually
 
-START_SECONDS = 120.0  # on a machine that has other things to do
+START_SECONDS = 120.0  # on a busy machine
 _LOGGING = """\
 status = error
 appender.console.type = Console
@@ -27,7 +28,7 @@ rootLogger.appenderRef.console.ref = console
 
 
 class Node:
-    """A JVM of Spark's. `end` it."""
+    """A JVM of Spark; `end` must be called."""
 
     def __init__(self, name: str, folder: Path, program: list[str], environment: dict[str, str]) -> None:
         self.name = name
@@ -43,7 +44,7 @@ class Node:
         return self._output.read_text(errors="replace")
 
     def said(self, pattern: str) -> str:
-        """The first group of a line that it writes sooner or later."""
+        """Waits for a line of its output that matches, and returns the first group."""
 
         def look() -> "re.Match[str] | None":
             assert self._process.poll() is None, f"the {self.name} has ended:\n{self.log[-4000:]}"
@@ -64,7 +65,7 @@ class Node:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """What nodes of a cluster have, where somebody has installed Tidelog: a Java, and a Python that finds it."""
+    """The environment of a cluster's node on which Tidelog is installed: a Java, and a Python that finds Tidelog."""
     import pyspark
 
     from tidelog.spark.java import find_java, java_home

@@ -1,8 +1,8 @@
-"""A client in a process of its own, which may die at any moment, as applications do. What it wrote down until then is
-in the history, and it lives again. librdkafka ends some of them itself: an assertion in its transactions fails now
-and then when connections are cut.
+"""A client in a separate process, which may die at any time, as applications do. The events that it recorded until
+then are in the history, and it is restarted. librdkafka itself ends some processes: an assertion in its transactions
+fails now and then when connections are cut. Leaks of libraries stay in these processes.
 
-python -m tests.torture.apart ARGUMENTS (of the client, in JSON); told to stop by the end of its input
+python -m tests.torture.apart ARGUMENTS (of the client, in JSON); it stops at the end of its input
 """
 
 import faulthandler
@@ -16,26 +16,32 @@ import sys
 import tempfile
 import threading
 import time
+from importlib import import_module
 from typing import IO, Any, BinaryIO, cast
 
-from tests.torture.clients import Client, Copier, TransactionalProducer
+from tests.torture.clients import Client
 from tests.torture.history import Event, History
 
-_KINDS: dict[str, type[Client]] = {kind.__name__: kind for kind in (TransactionalProducer, Copier)}
 _ASSERTION = re.compile(r"rdkafka_\w+\.c:\d+: \w+: Assertion")
 
 
 class Apart:
-    """To be used as a `Client`, and to be killed."""
+    """A `Client` that can be killed."""
 
     def __init__(
         self, kind: type[Client], name: str, bootstrap: str, history: History, seed: int, **more: object
     ) -> None:
         self.name = name
         self.error: str | None = None
-        self.deaths = 0  # that nobody had asked for
+        self.deaths = 0  # not caused by the test
         self._history = history
-        self._arguments = {"kind": kind.__name__, "name": name, "bootstrap": bootstrap, "seed": seed, **more}
+        self._arguments = {
+            "kind": [kind.__module__, kind.__name__],
+            "name": name,
+            "bootstrap": bootstrap,
+            "seed": seed,
+            **more,
+        }
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
@@ -64,7 +70,7 @@ class Apart:
 
     @property
     def stack(self) -> str:
-        """Where it is now."""
+        """The current stack of the client, for error messages."""
         with self._lock:
             if self._process is None or self._process.poll() is not None:
                 return "gone"
@@ -102,7 +108,7 @@ class Apart:
         while True:
             try:
                 event = pickle.load(events)
-            except (EOFError, pickle.UnpicklingError):  # also of one that it could not finish
+            except (EOFError, pickle.UnpicklingError):  # also in the middle of an event
                 return
             self._history.add(event)
 
@@ -113,7 +119,8 @@ class Apart:
 
 
 class _Sent:
-    """The history, on the other side of a pipe: an event that was added is known there, whatever comes after it."""
+    """Sends events to the history through a pipe: an event that was added is in the history, even if the client
+    dies."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -128,7 +135,8 @@ class _Sent:
 def main() -> None:
     faulthandler.register(signal.SIGUSR1)
     arguments: dict[str, Any] = json.loads(sys.argv[1])
-    kind = _KINDS[arguments.pop("kind")]
+    module, name = arguments.pop("kind")
+    kind = getattr(import_module(module), name)
     client = kind(history=_Sent(sys.stdout.buffer), **arguments)
 
     def wait_for_the_end() -> None:

@@ -1,13 +1,17 @@
-"""Looks through a history for what must never happen. Each finding has a kind:
+"""Searches a history for what must never happen. Each finding has a kind:
 
-lost               acknowledged or committed, and not in the log
-duplicate          one value at two places
-aborted read       a reader of committed data saw what was aborted
-uncommitted read   it saw what nobody had asked to commit yet
-out of order       a producer's records, or a session's offsets, in another order than they were made
-moved back         a committed offset below one that was committed before
-inconsistent       one place with two values, at two times or to two clients
-torn               a transaction of which only a part is visible
+lost               acknowledged or committed, but not in the log
+duplicate          one value at two offsets
+aborted read       a reader of committed data saw an aborted record
+uncommitted read   a reader of committed data saw a record before its commit was requested
+out of order       a producer's records, or a session's offsets, are in another order than they were made
+moved back         a committed offset is lower than one that was committed before
+inconsistent       one offset with two values, at two times or for two clients
+torn               only a part of a transaction is visible
+came back          a record of a deleted topic, or below an offset that DeleteRecords confirmed, is visible
+
+A record may be removed with its topic, by retention, by DeleteRecords and by compaction: see `History.remade` and
+`History.shrinking`. Producers of topics that are remade are not idempotent: they may repeat and reorder records.
 """
 
 from bisect import bisect_right
@@ -25,7 +29,7 @@ class Finding(NamedTuple):
 
 
 def check(history: History) -> list[Finding]:
-    checks = (lost, duplicates, isolation, order, offsets, consistency, torn, copies)
+    checks = (lost, duplicates, isolation, order, offsets, consistency, torn, copies, came_back)
     return [finding for one in checks for finding in one(history)]
 
 
@@ -47,25 +51,45 @@ def _is_promised(write: Write, transactions: dict[str, Transaction]) -> bool:
 def lost(history: History) -> Iterator[Finding]:
     transactions = history.transactions
     places = _places(history.final_committed)
+    newest = _newest_of_keys(history, places)
+    remade_at = {topic: events[-1].created for topic, events in history.remade.items() if events}
     for write in history.writes:
-        if _is_promised(write, transactions):
+        if _is_promised(write, transactions) and write.began >= remade_at.get(write.partition[0], 0.0):
             found = places.get(write.value)
-            if not found:
+            if not found and not _may_be_gone(write, history, newest):
                 yield Finding("lost", f"{write.value!r} of {write.producer}, acknowledged at {write.offset}")
-            elif write.offset is not None and (write.partition, write.offset) not in found:
-                yield Finding(
-                    "inconsistent", f"{write.value!r} was acknowledged at {write.offset} and stands at {found}"
-                )
+            elif found and write.offset is not None and (write.partition, write.offset) not in found:
+                yield Finding("inconsistent", f"{write.value!r} was acknowledged at {write.offset} and is at {found}")
+
+
+def _newest_of_keys(
+    history: History, places: dict[str, list[tuple[Partition, int]]]
+) -> dict[tuple[Partition, str | None], int]:
+    """By key, the offset of its last remaining record."""
+    newest: dict[tuple[Partition, str | None], int] = defaultdict(lambda: -1)
+    for write in history.writes:
+        for partition, offset in places.get(write.value, ()):
+            newest[partition, write.key] = max(newest[partition, write.key], offset)
+    return newest
+
+
+def _may_be_gone(write: Write, history: History, newest: dict[tuple[Partition, str | None], int]) -> bool:
+    starts = history.shrinking.get(write.partition[0])
+    if starts is None or write.offset is None:
+        return False
+    if write.offset < starts[write.partition]:
+        return True
+    return write.key is not None and newest[write.partition, write.key] > write.offset
 
 
 def duplicates(history: History) -> Iterator[Finding]:
     for value, found in _places(history.final_committed).items():
-        if len(found) > 1:
-            yield Finding("duplicate", f"{value!r} stands at {found}")
+        if len(found) > 1 and found[0][0][0] not in history.remade:
+            yield Finding("duplicate", f"{value!r} is at {found}")
 
 
 def isolation(history: History) -> Iterator[Finding]:
-    """Readers of committed data, and the final reading of it."""
+    """Checks the readers of committed data, and the final read of it."""
     transactions = history.transactions
     of_value = {write.value: transactions.get(write.transaction) for write in history.writes if write.transaction}
     for read in history.reads:
@@ -87,7 +111,7 @@ def order(history: History) -> Iterator[Finding]:
     at = {value: (partition, offset) for partition, records in history.final.items() for offset, value in records}
     streams: dict[tuple[str, Partition], list[Write]] = defaultdict(list)
     for write in history.writes:
-        if write.value in at:
+        if write.value in at and write.partition[0] not in history.remade:
             streams[write.producer, write.partition].append(write)
     for (producer, partition), writes in streams.items():
         writes.sort(key=lambda write: write.sequence)
@@ -136,6 +160,8 @@ def consistency(history: History) -> Iterator[Finding]:
         if write.offset is not None and write.outcome is Outcome.DONE
     )
     for partition, offset, value, who in chain(ends, reads, writes):
+        if partition[0] in history.remade:
+            continue
         known = truth.setdefault((partition, offset), value)
         if known != value:
             yield Finding("inconsistent", f"{partition} {offset}: {known!r}, but {value!r} to {who}")
@@ -152,6 +178,19 @@ def torn(history: History) -> Iterator[Finding]:
         if any(visible) and not all(visible):
             outcome = transactions[id_].outcome.value if id_ in transactions else "?"
             yield Finding("torn", f"{id_} ({outcome}): {sum(visible)} of {len(visible)} records are visible")
+
+
+def came_back(history: History) -> Iterator[Finding]:
+    ended = {write.value: write.ended for write in history.writes if write.outcome is Outcome.DONE}
+    for (topic, _), records in history.final.items():
+        deleted_at = max((event.delete_asked for event in history.remade.get(topic, ())), default=0.0)
+        for offset, value in records:
+            if ended.get(value, deleted_at) < deleted_at:
+                yield Finding("came back", f"{value!r} is at {offset} of {topic}, which was deleted after the write")
+    for event in history.trimmed:
+        for offset, value in history.final.get(event.partition, ()):
+            if offset < event.start:
+                yield Finding("came back", f"{value!r} at {offset} of {event.partition}, deleted below {event.start}")
 
 
 def copies(history: History) -> Iterator[Finding]:

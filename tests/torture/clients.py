@@ -1,6 +1,6 @@
-"""The clients of a torture run: each a thread with confluent-kafka that writes down what it was told.
+"""The clients of a torture run: each is a thread with confluent-kafka that records the results of its calls.
 
-They go on through anything that a broker's death does to them, and never claim more than they know: a delivery that
+They continue after all errors that a broker's death causes, and never record more than they know: a delivery that
 failed, and a commit that was not confirmed, may have happened.
 """
 
@@ -9,6 +9,7 @@ import sys
 import threading
 import traceback
 from collections import Counter
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -28,23 +29,24 @@ from tests.torture.history import (
 )
 
 SECONDS = 60.0
+BATCH_BYTES = 16_384
 TRANSACTION_TIMEOUT_MS = 8_000
 COMMON = {
     "socket.timeout.ms": 6_000,
     "reconnect.backoff.ms": 20,
     "reconnect.backoff.max.ms": 300,
     "log_level": 0,
-    # With its default, librdkafka 2.16 forgets all brokers when the only one is away, and calls that were under way
-    # then (AddOffsetsToTxn) can hang for good.
+    # By default, librdkafka 2.16 forgets all brokers when the only one is down, and pending calls (AddOffsetsToTxn)
+    # can hang forever.
     "metadata.recovery.strategy": "none",
 }
 
 
 class Client:
-    """Runs until `stop`; an exception that it does not know how to live with is kept in `error`."""
+    """Runs until `stop`; an unexpected exception is stored in `error`."""
 
     def __init__(self, name: str, bootstrap: str, history: Recorder, seed: int, life: int = 0) -> None:
-        """`life`: how often one of this name has died."""
+        """`life`: how often a client of this name has died."""
         self.name = name
         self.life = life
         self.bootstrap = bootstrap
@@ -66,7 +68,7 @@ class Client:
 
     @property
     def stack(self) -> str:
-        """Where it is now."""
+        """The current stack, for error messages."""
         frame = sys._current_frames().get(self._thread.ident or 0)
         return "".join(traceback.format_stack(frame)) if frame is not None else "gone"
 
@@ -85,44 +87,65 @@ class Client:
 
 
 class PlainProducer(Client):
-    """Idempotent, acks all, a steady rate."""
+    """Produces with acks all at a steady rate; idempotent and with long timeouts, unless its topic may be deleted.
+    `partitions` may grow; with `keys`, each record has one of that many keys."""
 
-    def __init__(self, *args: Any, topic: str, partitions: int, rate: int = 150) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        topic: str,
+        partitions: Callable[[], int],
+        rate: int = 150,
+        keys: int = 0,
+        topic_may_go: bool = False,
+    ) -> None:
         super().__init__(*args)
-        self._topic, self._partitions, self._rate = topic, partitions, rate
+        self._topic, self._partitions, self._rate, self._keys = topic, partitions, rate, keys
+        self._more: dict[str, Any] = {"enable_idempotence": True, "message_timeout_ms": 120_000}
+        if topic_may_go:
+            self._more = {"enable_idempotence": False, "message_timeout_ms": 10_000}
 
     def work(self) -> None:
-        producer = Producer(self.config(enable_idempotence=True, linger_ms=2, message_timeout_ms=120_000))
+        producer = Producer(
+            self.config(linger_ms=2, batch_size=BATCH_BYTES, topic_metadata_refresh_interval_ms=500, **self._more)
+        )
         sequences: Counter[int] = Counter()
         number = 0
         while not self.stopping.wait(1 / self._rate):
-            partition = self.random.randrange(self._partitions)
+            partition = self.random.randrange(self._partitions())
             value = f"{self.name}-{number}"
-            self._send(producer, partition, sequences[partition], value)
-            sequences[partition] += 1
-            number += 1
+            key = f"key {self.random.randrange(self._keys)}" if self._keys else None
+            try:
+                self._send(producer, partition, sequences[partition], key, value)
+            except KafkaException:
+                pass  # not sent: the client does not know the topic or partition yet
+            else:
+                sequences[partition] += 1
+                number += 1
             producer.poll(0)
         assert producer.flush(SECONDS) == 0, "not everything was delivered"
 
-    def _send(self, producer: Producer, partition: int, sequence: int, value: str) -> None:
+    def _send(self, producer: Producer, partition: int, sequence: int, key: str | None, value: str) -> None:
         place = self._topic, partition
+        began = now()
 
         def delivered(error: KafkaError | None, message: Any) -> None:
             outcome = Outcome.DONE if error is None else Outcome.UNKNOWN
             offset = message.offset() if error is None else None
-            self.history.add(Write(self.name, sequence, place, value, None, outcome, offset))
-            if error is None:
-                self.history.add(Done(self.name))
+            self.history.add(Write(self.name, sequence, place, value, None, outcome, offset, key, began, now()))
+            self.history.add(Done(self.name if error is None else f"{self.name} {error.name()}"))
 
-        producer.produce(self._topic, value.encode(), partition=partition, on_delivery=delivered)
+        producer.produce(
+            self._topic, value.encode(), key and key.encode(), partition=partition, on_delivery=delivered
+        )
 
 
 class Undecided(Exception):
-    """The producer of a transaction is of no use any more; another instance has to take over."""
+    """The producer of a transaction cannot continue; another instance must take over."""
 
 
 def decide(producer: Producer, commit: bool) -> bool:
-    """End the transaction; whether it was committed. Undecided: nobody knows."""
+    """End the transaction; returns whether it was committed. Raises Undecided if that is unknown."""
     end = now() + SECONDS
     while True:
         try:
@@ -138,7 +161,7 @@ def decide(producer: Producer, commit: bool) -> bool:
 
 
 class TransactionalProducer(Client):
-    """Transactions of a few records over all partitions; some are aborted, some are left to a successor."""
+    """Transactions of a few records in all partitions; some are aborted, some are left open for a successor."""
 
     def __init__(self, *args: Any, topic: str, partitions: int, **more: Any) -> None:
         super().__init__(*args, **more)
@@ -179,7 +202,7 @@ class TransactionalProducer(Client):
         return producer
 
     def _transaction(self, producer: Producer, instance: str, id_: str) -> None:
-        """Everything is written down before it is done: the client may die in the middle."""
+        """Each action is recorded before it is done: the client may die in the middle."""
         ending = self.random.choices(["commit", "abort", "leave"], [80, 17, 3])[0]
         self.history.add(Transaction(id_, Outcome.UNKNOWN, None))
         producer.begin_transaction()
@@ -232,7 +255,7 @@ class Copier(Client):
                 while not self.stopping.is_set():
                     self._round(consumer, producer)
             except (KafkaException, Undecided):
-                pass  # what was in flight is aborted by the next instance, and read again
+                pass  # the next instance aborts the open transaction and reads the records again
             finally:
                 consumer.close()
 
@@ -251,18 +274,18 @@ class Copier(Client):
         offsets = [TopicPartition(topic, index, offset) for (topic, index), offset in positions.items()]
         producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 15)
         if not decide(producer, True):
-            raise Undecided("aborted: the records have to be read again")
+            raise Undecided("aborted: the records must be read again")
         self.history.add(Done(self.name, len(messages)))
 
 
 class Reader(Client):
-    """Reads again and again, in sessions of a few seconds: some from the start, some near the end."""
+    """Reads repeatedly, in sessions of a few seconds: some from the start, some near the end."""
 
     def __init__(self, *args: Any, topics: list[str], partitions: int, committed: bool) -> None:
         super().__init__(*args)
         self._committed = committed
         places = [(topic, index) for topic in topics for index in range(partitions)]
-        self._next = dict.fromkeys(places, 0)  # behind what was read of each
+        self._next = dict.fromkeys(places, 0)  # by partition, the next offset after what was read
 
     def work(self) -> None:
         number = 0
@@ -276,6 +299,7 @@ class Reader(Client):
                 group_id=self.name,
                 enable_auto_commit=False,
                 isolation_level="read_committed" if self._committed else "read_uncommitted",
+                auto_offset_reset="earliest",
                 fetch_wait_max_ms=50,
             )
         )
@@ -289,7 +313,7 @@ class Reader(Client):
                     place = message.topic() or "", message.partition() or 0
                     offset = message.offset() or 0
                     self._next[place] = max(self._next[place], offset + 1)
-                    value = sys.intern((message.value() or b"").decode())  # it is read many times
+                    value = sys.intern((message.value() or b"").decode())  # the same value is read many times
                     self.history.add(Read(session, place, offset, value, self._committed, at))
                 self.history.add(Done(self.name, len(messages)))
         finally:
@@ -297,17 +321,23 @@ class Reader(Client):
 
 
 class GroupMember(Client):
-    """One of a group that commits what it has read, in every way that a rebalance and a dying broker allow."""
+    """A member of a group that commits what it has read, through rebalances and deaths of the broker."""
 
-    def __init__(self, *args: Any, group: str, topic: str, protocol: str = "classic") -> None:
+    def __init__(
+        self, *args: Any, group: str, topic: str, protocol: str = "classic", assignor: str = "range,roundrobin"
+    ) -> None:
         super().__init__(*args)
-        self._group, self._topic, self._protocol = group, topic, protocol
+        self._group, self._topic = group, topic
+        self._more: dict[str, Any] = {"session_timeout_ms": 2000, "partition_assignment_strategy": assignor}
+        if protocol == "consumer":
+            self._more = {"group_protocol": "consumer"}
 
     def work(self) -> None:
         while not self.stopping.is_set():
-            more = {"group_protocol": "consumer"} if self._protocol == "consumer" else {"session_timeout_ms": 2000}
             consumer = Consumer(
-                self.config(group_id=self._group, enable_auto_commit=False, auto_offset_reset="earliest", **more)
+                self.config(
+                    group_id=self._group, enable_auto_commit=False, auto_offset_reset="earliest", **self._more
+                )
             )
             consumer.subscribe([self._topic], on_assign=self._assigned)
             try:
@@ -327,7 +357,7 @@ class GroupMember(Client):
                     place = each.topic, each.partition
                     self.history.add(OffsetSeen(self._group, place, max(each.offset, -1), began))
         except KafkaException:
-            pass  # the broker is away; nothing was seen
+            pass  # the broker is down; nothing was read
 
     def _commit(self, consumer: Consumer, messages: list[Any]) -> None:
         positions = {(each.topic(), each.partition()): each.offset() + 1 for each in messages}
@@ -336,7 +366,7 @@ class GroupMember(Client):
         try:
             committed = consumer.commit(offsets=wanted, asynchronous=False) or []
         except KafkaException:
-            return  # perhaps it was, perhaps not
+            return  # the outcome is unknown
         for each in committed:
             if each.error is None:
                 place = each.topic, each.partition
@@ -344,28 +374,18 @@ class GroupMember(Client):
                 self.history.add(Done(self.name))
 
 
-def read_all(bootstrap: str, topics: list[str], partitions: int, *, committed: bool) -> dict[Any, list[Any]]:
-    """Everything that the topics hold, up to the end that they have now."""
-    client = Client("final", bootstrap, History(), 0)
-    consumer = Consumer(
-        client.config(
-            group_id="final",
-            enable_auto_commit=False,
-            isolation_level="read_committed" if committed else "read_uncommitted",
-        )
-    )
-    places = [TopicPartition(topic, index, 0) for topic in topics for index in range(partitions)]
-    found: dict[Any, list[Any]] = {(each.topic, each.partition): [] for each in places}
-    ends = {
-        (each.topic, each.partition): consumer.get_watermark_offsets(each, timeout=20, cached=False)[1]
-        for each in places
-    }
-    consumer.assign(places)
+def read_all(bootstrap: str, topics: Mapping[str, int], *, committed: bool) -> dict[Any, list[Any]]:
+    """All records of the topics, which have this number of partitions each, up to their current ends."""
+    consumer = _final_consumer(bootstrap, committed)
+    bounds = _bounds(consumer, topics)
+    consumer.assign([TopicPartition(topic, index, low) for (topic, index), (low, _) in bounds.items()])
+    found: dict[Any, list[Any]] = {place: [] for place in bounds}
     deadline = now() + SECONDS
 
     def behind() -> list[Any]:
-        at = consumer.position([TopicPartition(*place) for place in ends])
-        return [each for each in at if max(each.offset, 0) < ends[each.topic, each.partition]]
+        at = consumer.position([TopicPartition(*place) for place in bounds])
+        places = ((each, *bounds[each.topic, each.partition]) for each in at)
+        return [each for each, low, end in places if max(each.offset, low) < end]
 
     while left := behind():
         assert now() < deadline, f"cannot read to the end: {left}; an open transaction?"
@@ -375,3 +395,30 @@ def read_all(bootstrap: str, topics: list[str], partitions: int, *, committed: b
                 found[place].append((message.offset(), (message.value() or b"").decode()))
     consumer.close()
     return found
+
+
+def starts_of(bootstrap: str, topics: Mapping[str, int]) -> dict[Any, int]:
+    """The first offset of each partition."""
+    consumer = _final_consumer(bootstrap, committed=False)
+    starts = {place: low for place, (low, _) in _bounds(consumer, topics).items()}
+    consumer.close()
+    return starts
+
+
+def _final_consumer(bootstrap: str, committed: bool) -> Consumer:
+    return Consumer(
+        Client("final", bootstrap, History(), 0).config(
+            group_id="final",
+            enable_auto_commit=False,
+            auto_offset_reset="earliest",
+            isolation_level="read_committed" if committed else "read_uncommitted",
+        )
+    )
+
+
+def _bounds(consumer: Consumer, topics: Mapping[str, int]) -> dict[Any, tuple[int, int]]:
+    places = [TopicPartition(topic, index) for topic, count in topics.items() for index in range(count)]
+    return {
+        (each.topic, each.partition): consumer.get_watermark_offsets(each, timeout=20, cached=False)
+        for each in places
+    }

@@ -1,7 +1,7 @@
-"""What happened, as the clients saw it: every call with its outcome, and in the end what the topics hold.
+"""The history of a run as the clients saw it: every call with its outcome, and the final contents of the topics.
 
-Values are unique, so that each can be followed from the call that wrote it to every reader that saw it. Times are
-those of one clock (`time.monotonic`), of the moment before a call and after it.
+Values are unique, so that each can be traced from the call that wrote it to every reader that saw it. Times are of
+one clock (`time.monotonic`), taken before and after a call.
 """
 
 import threading
@@ -15,7 +15,7 @@ Partition: TypeAlias = tuple[str, int]
 
 
 class Outcome(Enum):
-    """What a client may believe of a call. UNKNOWN: it may have happened or not, but once at most."""
+    """What a client knows about a call. UNKNOWN: it may have happened or not, but at most once."""
 
     DONE = "done"
     UNKNOWN = "unknown"
@@ -33,11 +33,14 @@ class Write:
     transaction: str | None
     outcome: Outcome
     offset: int | None = None
+    key: str | None = None
+    began: float = 0.0
+    ended: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Transaction:
-    """`commit_asked_at` is None if nobody ever asked for its commit. Added again when more is known of it."""
+    """`commit_asked_at` is None if its commit was never requested. Added again when more is known."""
 
     id: str
     outcome: Outcome
@@ -67,7 +70,7 @@ class OffsetCommit:
 
 @dataclass(frozen=True, slots=True)
 class OffsetSeen:
-    """What the broker said a group's committed offset is; -1 for none."""
+    """A group's committed offset, as the broker reported it; -1 for none."""
 
     group: str
     partition: Partition
@@ -76,14 +79,31 @@ class OffsetSeen:
 
 
 @dataclass(frozen=True, slots=True)
+class Remade:
+    """A topic was deleted and created again; the broker confirmed both."""
+
+    topic: str
+    delete_asked: float
+    created: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """DeleteRecords was confirmed: no record below this offset may be visible."""
+
+    partition: Partition
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
 class Done:
-    """How much of its work a client has done, for people."""
+    """How much work a client has done, for the printed summary."""
 
     client: str
     count: int = 1
 
 
-Event: TypeAlias = Write | Transaction | Read | OffsetCommit | OffsetSeen | Done
+Event: TypeAlias = Write | Transaction | Read | OffsetCommit | OffsetSeen | Remade | Trimmed | Done
 
 
 class Recorder(Protocol):
@@ -92,7 +112,7 @@ class Recorder(Protocol):
 
 @dataclass(slots=True)
 class History:
-    """Filled by many threads; looked at when they are gone."""
+    """Filled by many threads; read when they have ended."""
 
     writes: list[Write] = field(default_factory=list)
     transactions: dict[str, Transaction] = field(default_factory=dict)
@@ -104,6 +124,12 @@ class History:
     final_committed: dict[Partition, list[tuple[int, str]]] = field(default_factory=dict)
     copies: dict[str, str] = field(default_factory=dict)
     """Topic -> the topic that holds a copy of it, made exactly once, value by value with `COPIED` before each."""
+    remade: dict[str, list[Remade]] = field(default_factory=dict)
+    """Topics that are deleted and created again."""
+    shrinking: dict[str, dict[Partition, int]] = field(default_factory=dict)
+    """Topics whose records may be removed: replaced by a later one with the same key, or below the final start of
+    their partition (looked up after the last read)."""
+    trimmed: list[Trimmed] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def add(self, event: Event) -> None:
@@ -119,6 +145,10 @@ class History:
                     self.commits.append(event)
                 case OffsetSeen():
                     self.offsets_seen.append(event)
+                case Remade():
+                    self.remade.setdefault(event.topic, []).append(event)
+                case Trimmed():
+                    self.trimmed.append(event)
                 case Done():
                     self.done[event.client] += event.count
 

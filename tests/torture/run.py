@@ -1,4 +1,5 @@
-"""Many clients, one broker that is killed, paused, restarted and cut off, and a check of everything afterwards.
+"""Many clients of four libraries, one broker that is killed, paused, restarted and disconnected and whose clock
+steps, an operator that changes its topics, and a check of everything afterwards.
 
 python -m tests.torture.run [--seconds 600] [--seed N]
 """
@@ -18,10 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import click
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from tests.support import watchdog
 from tests.support.brokers import BrokerProcess, unique
 from tests.support.proxy import CuttingProxy
+from tests.support.stepping_clock import StepClock
 from tests.torture.apart import Apart
 from tests.torture.checker import Finding, check
 from tests.torture.clients import (
@@ -32,11 +34,21 @@ from tests.torture.clients import (
     Reader,
     TransactionalProducer,
     read_all,
+    starts_of,
 )
 from tests.torture.history import History, now
+from tests.torture.members import OtherMember, TidelogMember
+from tests.torture.operator import COMPACTED, GROWN, PARTITIONS, REMADE, TRIMMED, Operator
+from tidelog.client import connect
 
-PARTITIONS = 3
-SETTINGS = {"shutdown-grace-ms": "5000"}  # connections that were cut may hold requests up
+SETTINGS = {
+    "shutdown-grace-ms": "5000",  # connections that were cut may delay requests
+    "kafka.auto.create.topics.enable": "false",  # only the operator creates topics
+    "kafka.log.cleaner.backoff.ms": "100",
+    "kafka.log.segment.delete.delay.ms": "100",
+}
+TOPICS = ("plain", "paid", "copy")  # no record of these may be removed
+_CLOCK_HOURS = (-3.0, -0.01, 0.0, 0.01, 5.0)  # less than retention, expiry and transactional ids tolerate
 
 
 @dataclass
@@ -62,16 +74,19 @@ class Result:
 
 
 class Nemesis:
-    """Makes trouble at random, one at a time, and leaves the broker running."""
+    """Causes random faults, one at a time, and leaves the broker running at the end."""
 
-    def __init__(self, broker: BrokerProcess, proxy: CuttingProxy, clients: Sequence[Apart], seed: int) -> None:
-        self._broker, self._proxy, self._clients = broker, proxy, clients
+    def __init__(
+        self, broker: BrokerProcess, proxy: CuttingProxy, clock: StepClock, clients: Sequence[Apart], seed: int
+    ) -> None:
+        self._broker, self._proxy, self._clock, self._clients = broker, proxy, clock, clients
         self._random = random.Random(seed)
         self.troubles: Counter[str] = Counter()
 
     def run(self, seconds: float, passed: Callable[[int], object]) -> None:
-        """`passed` is told of every second."""
+        """`passed` is called every second."""
         troubles = [self._kill, self._kill, self._restart, self._pause, self._cut, self._tear, self._kill_client]
+        troubles += [self._step_clock]
         start, told = now(), 0
         while now() < start + seconds:
             calm = now() + self._random.uniform(0.2, 2.5)
@@ -108,65 +123,85 @@ class Nemesis:
         self._proxy.cutting.clear()
         self._proxy.cut_all()
 
+    def _step_clock(self) -> None:
+        self._clock.step(self._random.choice(_CLOCK_HOURS))
+
     def _kill_client(self) -> None:
         self._random.choice(self._clients).kill()
 
 
 def torture(directory: Path, seconds: float, seed: int, passed: Callable[[int], object] = bool) -> Result:
-    history = History(copies={"plain": "copy"})
+    history = History(copies={"plain": "copy"}, remade={REMADE: []}, shrinking={TRIMMED: {}, COMPACTED: {}})
     with contextlib.ExitStack() as stack:
         proxy = stack.enter_context(CuttingProxy(seed, bytes_from=500, bytes_to=20_000))
-        broker = stack.enter_context(BrokerProcess(directory, SETTINGS, advertised_port=proxy.port))
+        directory.mkdir(parents=True, exist_ok=True)
+        clock = StepClock(directory / "clock")
+        broker = BrokerProcess(directory, SETTINGS, advertised_port=proxy.port, program=clock.program)
+        broker.environment |= clock.environment
+        stack.enter_context(broker)
         proxy.target = broker.second_port
-        _create_topics(broker.bootstrap)
+        operator = Operator("operator", broker.bootstrap, history, seed)
+        operator.create_topics(*TOPICS)
         bootstrap = f"127.0.0.1:{proxy.port}"
-        producers, copier = _transactional(bootstrap, history, seed)
-        others = _others(bootstrap, history, seed)
-        nemesis = Nemesis(broker, proxy, [*producers, copier], seed)
-        stack.callback(_kill, [*producers, copier])
-        everybody: list[Client | Apart] = [*producers, copier, *others]
+        producers, copier, members = _apart(bootstrap, history, seed)
+        apart = [*producers, copier, *members]
+        others: list[Client] = [operator, *_others(bootstrap, history, seed, operator)]
+        nemesis = Nemesis(broker, proxy, clock, apart, seed)
+        stack.callback(_kill, apart)
+        everybody: list[Client | Apart] = [*apart, *others]
         for client in everybody:
             client.start()
         nemesis.run(seconds, passed)
-        # The copier goes on until it has copied everything that the producers wrote.
-        errors = _end([*producers, *others])
-        _wait_for_copies(broker.bootstrap)
+        # The copier runs until it has copied everything that the producers wrote.
+        errors = _end([*producers, *members, *others])
+        errors += _wait_for_copies(broker.bootstrap)
         errors += _end([copier])
-        topics = ["plain", "paid", "copy"]
-        history.final_committed = read_all(broker.bootstrap, topics, PARTITIONS, committed=True)
-        history.final = read_all(broker.bootstrap, topics, PARTITIONS, committed=False)
+        topics = {**dict.fromkeys((*TOPICS, REMADE, TRIMMED, COMPACTED), PARTITIONS), GROWN: operator.grown}
+        history.final_committed = read_all(broker.bootstrap, topics, committed=True)
+        history.final = read_all(broker.bootstrap, topics, committed=False)
+        for topic in history.shrinking:
+            history.shrinking[topic] = starts_of(broker.bootstrap, {topic: PARTITIONS})
         broker.stop()
-        for said in ("request failed", "Traceback"):
+        for said in ("request failed", "Traceback", watchdog.LINE):
             if said in broker.log:
                 errors.append(f"the broker's log says {said!r}:\n" + broker.log[broker.log.index(said) :][:3000])
-    deaths = sum(client.deaths for client in (*producers, copier))
-    return Result(history, check(history), nemesis.troubles, errors, deaths)
+    return Result(history, check(history), nemesis.troubles, errors, sum(client.deaths for client in apart))
 
 
-def _create_topics(bootstrap: str) -> None:
-    admin = AdminClient({"bootstrap.servers": bootstrap})
-    for future in admin.create_topics([NewTopic(name, PARTITIONS, 1) for name in ("plain", "paid", "copy")]).values():
-        future.result(20)
+def _apart(bootstrap: str, history: History, seed: int) -> tuple[list[Apart], Apart, list[Apart]]:
+    def of(kind: type[Client], name: str, **more: object) -> Apart:
+        return Apart(kind, name, bootstrap, history, seed, **more)
+
+    return (
+        [of(TransactionalProducer, f"paid-{n}", topic="paid", partitions=PARTITIONS) for n in range(2)],
+        of(Copier, "copier", source="plain", target="copy"),
+        [
+            of(OtherMember, "mixed-kafka-python", library="kafka-python", group="mixed", topic=GROWN),
+            of(OtherMember, "mixed-aiokafka", library="aiokafka", group="mixed", topic=GROWN),
+            of(TidelogMember, "mixed-tidelog", group="mixed", topic=GROWN),
+        ],
+    )
 
 
-def _transactional(bootstrap: str, history: History, seed: int) -> tuple[list[Apart], Apart]:
-    producers = [
-        Apart(TransactionalProducer, f"paid-{n}", bootstrap, history, seed, topic="paid", partitions=PARTITIONS)
-        for n in range(2)
-    ]
-    return producers, Apart(Copier, "copier", bootstrap, history, seed, source="plain", target="copy")
-
-
-def _others(bootstrap: str, history: History, seed: int) -> list[Client]:
+def _others(bootstrap: str, history: History, seed: int, operator: Operator) -> list[Client]:
     def of(kind: type[Client], name: str, **more: Any) -> Client:
         return kind(name, bootstrap, history, seed, **more)
 
+    def some() -> int:
+        return PARTITIONS
+
     return [
-        *(of(PlainProducer, f"plain-{n}", topic="plain", partitions=PARTITIONS) for n in range(2)),
+        *(of(PlainProducer, f"plain-{n}", topic="plain", partitions=some) for n in range(2)),
+        of(PlainProducer, "grown", topic=GROWN, partitions=lambda: operator.grown),
+        of(PlainProducer, "trimmed", topic=TRIMMED, partitions=some, keys=50),
+        of(PlainProducer, "compacted", topic=COMPACTED, partitions=some, keys=50),
+        of(PlainProducer, "remade", topic=REMADE, partitions=some, topic_may_go=True),
         of(Reader, "reads-committed", topics=["paid", "copy"], partitions=PARTITIONS, committed=True),
         of(Reader, "reads-all", topics=["plain", "paid"], partitions=PARTITIONS, committed=False),
+        of(Reader, "reads-shrinking", topics=[TRIMMED, COMPACTED], partitions=PARTITIONS, committed=False),
         *(of(GroupMember, f"classic-{n}", group="classic", topic="plain") for n in range(2)),
         *(of(GroupMember, f"new-{n}", group="new", topic="plain", protocol="consumer") for n in range(2)),
+        of(GroupMember, "mixed-confluent", group="mixed", topic=GROWN, assignor="range"),
     ]
 
 
@@ -188,17 +223,19 @@ def _kill(clients: Sequence[Apart]) -> None:
         client.kill()
 
 
-def _wait_for_copies(bootstrap: str) -> None:
+def _wait_for_copies(bootstrap: str) -> list[str]:
     deadline = now() + 60
     while now() < deadline:
         sizes = {
-            topic: sum(map(len, read_all(bootstrap, [topic], PARTITIONS, committed=True).values()))
+            topic: sum(map(len, read_all(bootstrap, {topic: PARTITIONS}, committed=True).values()))
             for topic in ("plain", "copy")
         }
         if sizes["plain"] == sizes["copy"]:
-            return
+            return []
         time.sleep(0.5)
-    # The checker tells what is missing.
+    with connect(bootstrap) as client:  # the checker reports what is missing; this shows what the copier waits for
+        committed = client.committed("copier")
+        return [f"the copier does not finish: {client.group('copier')}, {committed}, {sizes}"]
 
 
 def main() -> None:

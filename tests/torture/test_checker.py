@@ -1,4 +1,4 @@
-"""The checker finds each thing that must never happen when it is planted, and nothing where nothing is."""
+"""The checker finds each forbidden event that is put into a history, and nothing in a correct history."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,16 +13,20 @@ from tests.torture.history import (
     OffsetSeen,
     Outcome,
     Read,
+    Remade,
     Transaction,
+    Trimmed,
     Write,
 )
 
 PLAIN, PAID, COPY = ("plain", 0), ("paid", 0), ("copy", 0)
+SHRUNK, REMADE = ("shrunk", 0), ("remade", 0)
 
 
 def sound() -> History:
-    """Three plain records; a committed, an aborted and an undecided transaction; a copy; a group."""
-    history = History(copies={"plain": "copy"})
+    """Three plain records; a committed, an aborted and an undecided transaction; a copy; a group; a topic that was
+    trimmed and compacted, and one that was deleted and created again."""
+    history = History(copies={"plain": "copy"}, shrinking={"shrunk": {SHRUNK: 2}}, remade={"remade": []})
     for number, outcome in enumerate([Outcome.DONE, Outcome.UNKNOWN, Outcome.DONE]):
         offset = number if outcome is Outcome.DONE else None
         history.add(Write("p", number, PLAIN, f"v{number}", None, outcome, offset))
@@ -38,6 +42,18 @@ def sound() -> History:
         PAID: [(0, "done0"), (1, "done1"), (3, "aborted0"), (4, "aborted1"), (6, "undecided0"), (7, "undecided1")],
         COPY: [(0, COPIED + "v0"), (1, COPIED + "v1"), (2, COPIED + "v2")],
     }
+    for offset, key in enumerate("ababc"):  # 0 and 1 are trimmed; 2 is replaced by 5, whose outcome is unknown
+        write = Write("s", offset, SHRUNK, f"s{offset}", None, Outcome.DONE, offset, key)
+        history.add(write)
+    history.add(Write("s", 5, SHRUNK, "s5", None, Outcome.UNKNOWN, None, "a"))
+    history.final[SHRUNK] = [(3, "s3"), (4, "s4"), (5, "s5")]
+    history.add(Trimmed(SHRUNK, 2))
+    # The second was acknowledged while the topic was being deleted: it may be missing.
+    for number, (began, ended) in enumerate([(1.0, 2.0), (2.0, 5.0), (7.0, 8.0)]):
+        value = f"r{number}"
+        history.add(Write("r", number, REMADE, value, None, Outcome.DONE, 0, None, began, ended))
+    history.add(Remade("remade", 3.0, 6.0))
+    history.final[REMADE] = [(0, "r2")]
     history.final_committed = {
         **history.final,
         PAID: [(0, "done0"), (1, "done1"), (6, "undecided0"), (7, "undecided1")],
@@ -46,7 +62,7 @@ def sound() -> History:
         history.add(Read("reader", PAID, offset, value, True, 11.0 if "done" in value else 21.0))
     history.add(OffsetCommit("g", PLAIN, 1, 1.0, 2.0))
     history.add(OffsetCommit("g", PLAIN, 3, 3.0, 4.0))
-    history.add(OffsetSeen("g", PLAIN, 1, 3.5))  # while the second commit is under way: either is right
+    history.add(OffsetSeen("g", PLAIN, 1, 3.5))  # while the second commit is pending: both values are correct
     history.add(OffsetSeen("g", PLAIN, 3, 5.0))
     return history
 
@@ -134,6 +150,30 @@ def miss_a_copy(history: History) -> None:
     history.final_committed[COPY] = history.final_committed[COPY][:-1]
 
 
+def lose_the_last_of_a_key(history: History) -> None:
+    drop_from(history, SHRUNK, "s4")
+
+
+def lose_what_nothing_supersedes(history: History) -> None:
+    drop_from(history, SHRUNK, "s5")
+
+
+def keep_what_was_trimmed(history: History) -> None:
+    history.final[SHRUNK].insert(0, (1, "s1"))
+
+
+def swap_what_is_left_after_compaction(history: History) -> None:
+    history.final[SHRUNK][:] = [(3, "s4"), (4, "s3"), (5, "s5")]
+
+
+def keep_what_was_deleted(history: History) -> None:
+    history.final[REMADE].append((1, "r0"))
+
+
+def lose_of_the_new_topic(history: History) -> None:
+    drop_from(history, REMADE, "r2")
+
+
 @pytest.mark.parametrize(
     ("plant", "kind"),
     [
@@ -154,6 +194,12 @@ def miss_a_copy(history: History) -> None:
         (tear_a_transaction, "torn"),
         (copy_twice, "duplicate"),
         (miss_a_copy, "lost"),
+        (lose_the_last_of_a_key, "lost"),
+        (lose_what_nothing_supersedes, "lost"),
+        (keep_what_was_trimmed, "came back"),
+        (swap_what_is_left_after_compaction, "out of order"),
+        (keep_what_was_deleted, "came back"),
+        (lose_of_the_new_topic, "lost"),
     ],
 )
 def test_what_is_planted_is_found(plant: Callable[[History], None], kind: str) -> None:

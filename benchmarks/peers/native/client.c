@@ -1,4 +1,4 @@
-// The workloads that go through librdkafka: what a program with a real client sees.
+// The workloads that use librdkafka, as a program with a real client does.
 #define _GNU_SOURCE
 #include "driver.h"
 #include "librdkafka.h"
@@ -24,7 +24,7 @@ static void set(rd_kafka_conf_t *conf, const char *name, const char *value) {
         fail("librdkafka does not take %s=%s: %s", name, value, message);
 }
 
-// What is the same for every client of every run. `--client name=value,name=value` adds to it.
+// The settings of every client in every run. `--client name=value,name=value` adds to them.
 static rd_kafka_conf_t *configuration(void) {
     rd_kafka_conf_t *conf = rd_kafka_conf_new();
     set(conf, "bootstrap.servers", text_option("bootstrap", REQUIRED_TEXT));
@@ -51,7 +51,7 @@ static rd_kafka_t *start(int type, rd_kafka_conf_t *conf) {
     return rk;
 }
 
-// Connected and with metadata, so that neither is timed.
+// Connects and fetches metadata, so that neither is timed.
 static rd_kafka_topic_t *connected(rd_kafka_t *rk, const char *topic) {
     rd_kafka_topic_t *rkt = rd_kafka_topic_new(rk, topic, NULL);
     const struct rd_kafka_metadata *metadata;
@@ -70,7 +70,7 @@ struct producer {
     uint64_t sent, checksum;
     _Atomic uint64_t acknowledged, failed;
     _Atomic int first_error;
-    struct samples *acknowledgement_times;  // when wanted: the opaque of a message is then the time it was due
+    struct samples *acknowledgement_times;  // optional: the opaque of a message is then the time it was due
 };
 
 static void on_delivery(rd_kafka_t *rk, const rd_kafka_message_t *message, void *opaque) {
@@ -113,7 +113,7 @@ static void producer_destroy(struct producer *producer) {
     rd_kafka_destroy(producer->rk);
 }
 
-// One message, timed from when it was due.
+// Sends one message, timed from when it was due.
 static void send_one(struct producer *producer, int32_t partition, uint8_t *value, size_t size, int64_t due) {
     while (rd_kafka_produce(producer->rkt, partition, MSG_F_COPY, value, size, NULL, 0, (void *)due) != 0) {
         if (rd_kafka_last_error() != ERR_QUEUE_FULL)
@@ -125,12 +125,12 @@ static void send_one(struct producer *producer, int32_t partition, uint8_t *valu
     producer->checksum += hash64(value, size);
 }
 
-// `--count` messages, some hundred to a partition at a time, as a sticky partitioner does.
+// Sends `--count` messages, some hundred at a time to a partition, as a sticky partitioner does.
 void client_produce(void) {
     int64_t count = number_option("count", REQUIRED), first = number_option("first", 0);
     size_t size = number_option("size", REQUIRED);
     int32_t partitions = number_option("partitions", 1);
-    int64_t at_once = count / partitions / 4;  // each partition has its turn four times at least
+    int64_t at_once = count / partitions / 4;  // each partition is used at least four times
     at_once = at_once < 1 ? 1 : at_once > SEND_AT_ONCE ? SEND_AT_ONCE : at_once;
     struct producer producer = {0};
     payload_prepare(size);
@@ -152,7 +152,7 @@ void client_produce(void) {
             left -= rd_kafka_produce_batch(producer.rkt, turn % partitions, MSG_F_COPY, messages, left);
             if (left == 0)
                 break;
-            for (int i = 0, kept = 0; kept < left; i++)  // once more, those that found no room
+            for (int i = 0, kept = 0; kept < left; i++)  // retry those for which the queue was full
                 if (messages[i].err == ERR_QUEUE_FULL)
                     messages[kept++] = messages[i];
                 else if (messages[i].err)
@@ -180,14 +180,14 @@ void client_produce(void) {
 struct consumer {
     rd_kafka_t *rk;
     rd_kafka_queue_t *queue;
-    int32_t partitions, at_end;  // partitions whose end has been seen and after which nothing came
+    int32_t partitions, at_end;  // at_end: partitions that were read to their end
     uint8_t *is_at_end;
     uint64_t messages, bytes, checksum;
     int64_t last_ns;
     rd_kafka_message_t *batch[READ_AT_ONCE];
 };
 
-// From offset 0: the topics of a benchmark are new, and nothing has to be looked up.
+// Starts at offset 0: the topics of a benchmark are new, so that no offset has to be looked up.
 static void consumer_start(struct consumer *consumer) {
     rd_kafka_conf_t *conf = configuration();
     const char *topic = text_option("topic", REQUIRED_TEXT);
@@ -215,10 +215,10 @@ static void consumer_start(struct consumer *consumer) {
     rd_kafka_topic_partition_list_destroy(list);
 }
 
-// Reads what is there within the time, into the sums; `each` sees every message.
+// Reads the available messages within the timeout and adds them to the sums; `each` is called for every message.
 static void consumer_read(struct consumer *consumer, int timeout_ms, void (*each)(const rd_kafka_message_t *, void *),
                           void *argument) {
-    // Given time to wait, the batch call waits for a full batch; so it takes what is there, and one message is awaited.
+    // With a timeout the batch call waits for a full batch. So it is called without one, and one message is awaited.
     ssize_t count = rd_kafka_consume_batch_queue(consumer->queue, 0, consumer->batch, READ_AT_ONCE);
     if (count < 0)
         fail("consume: %s", rd_kafka_err2str(rd_kafka_last_error()));
@@ -254,7 +254,7 @@ static void consumer_destroy(struct consumer *consumer) {
     free(consumer->is_at_end);
 }
 
-// To the end of every partition.
+// Reads to the end of every partition.
 void client_consume(void) {
     static struct consumer consumer;
     int64_t expected = number_option("count", REQUIRED);
@@ -342,7 +342,7 @@ static void await_empty_topic(struct consumer *consumer) {
         fail("the topic was not empty");
 }
 
-// From the time a message was due to its being in the consumer's hands. The first second is not counted.
+// Latency from the time a message was due until the consumer has it. The first second is not counted.
 void client_latency(void) {
     static struct consumer consumer;
     static struct steady steady;
@@ -495,7 +495,7 @@ static void member_join(struct member *member, const char *topic, const char *gr
     rd_kafka_topic_partition_list_destroy(topics);
 }
 
-// Until the open members have all partitions between them, and each has its share. The seconds since `began`.
+// Waits until the open members have all partitions together, and each has its share. Returns the seconds since `began`.
 static double until_balanced(struct member *members, int count, int partitions, int64_t began, const char *what) {
     for (;;) {
         int open = 0, assigned = 0, least = partitions;
@@ -555,8 +555,8 @@ static void group_reads(struct member *members, int count, int partitions) {
     result_checksum("checksum", checksum);
 }
 
-// `--members` join at once. Without `--count`: one more joins, then it leaves again; how long until the partitions are
-// shared out. With it: the group reads so many messages.
+// `--members` join at once. Without `--count`: one more joins and leaves again; measures the time until the partitions
+// are assigned. With it: the group reads that number of messages.
 void client_group(void) {
     int count = number_option("members", REQUIRED), partitions = number_option("partitions", REQUIRED);
     int is_reading = number_option("count", 0) > 0;
@@ -585,5 +585,5 @@ void client_group(void) {
     }
     result_number("members", count);
     result_print();
-    _Exit(0);  // the members are not taken down one by one: that is many rebalances more
+    _Exit(0);  // do not close the members one by one, which would cause many more rebalances
 }

@@ -1,6 +1,6 @@
 // The benchmark's load generator. Modes `produce`, `consume`, `latency`, `round-trips`, `catch-up` and `group` drive
-// librdkafka; `wire` and `hold` speak the protocol over bare sockets, where thousands of connections or a client that
-// costs next to nothing are wanted. Prints one JSON object; {"ok": false, ...} when anything was not as it must be.
+// librdkafka; `wire` and `hold` speak the protocol over bare sockets, for thousands of connections or a client that
+// costs almost nothing. Prints one JSON object; {"ok": false, ...} if anything failed.
 #define _GNU_SOURCE
 #include "driver.h"
 
@@ -196,7 +196,7 @@ void result_percentiles(const char *name, struct samples *of) {
     }
 }
 
-// ---- what the client itself uses
+// ---- the CPU time of the client itself
 
 static int64_t usage_began_ns;
 static double usage_began_cpu;
@@ -231,7 +231,7 @@ static int read_threads(struct thread_cpu *room, int most) {
     return count;
 }
 
-// With `--phases 1` the harness is told, and its answer awaited: it reads the broker's own figures then.
+// With `--phases 1` the harness is notified, and its answer awaited: it reads the broker's CPU time then.
 static void announce(const char *phase) {
     char byte;
     if (!number_option("phases", 0))
@@ -277,7 +277,7 @@ int main(int count, char **words) {
     };
     option_count = count;
     option_words = words;
-    prctl(PR_SET_TIMERSLACK, 1000);  // sleeps as short as they are asked for
+    prctl(PR_SET_TIMERSLACK, 1000);  // for exact short sleeps
     set_deadline(number_option("timeout", 120));
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
         if (count > 1 && strcmp(words[1], modes[i].name) == 0) {

@@ -1,4 +1,4 @@
-// What every part of the driver shares: options, time, payloads, checksums, percentiles, the result.
+// Shared by all parts of the driver: options, time, payloads, checksums, percentiles, the result.
 #ifndef DRIVER_H
 #define DRIVER_H
 
@@ -14,13 +14,13 @@ int64_t number_option(const char *name, int64_t otherwise);
 int64_t now_ns(void);
 void sleep_until_ns(int64_t when);
 
-// Ends the program with {"ok": false, "error": ...} on stdout: no figure of this run is to be used.
+// Ends the program with {"ok": false, "error": ...} on stdout: the figures of this run must not be used.
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-// The deadline of the whole run; `check_deadline` fails when it is past and says what was being waited for.
+// The deadline of the whole run; after it `check_deadline` fails and reports what the driver was waiting for.
 void set_deadline(int64_t seconds);
 void check_deadline(const char *waiting_for);
 
-// Payloads look like JSON events (zstd makes them about a fifth); the first eight bytes are the number of the message.
+// Payloads look like JSON events (zstd compresses them to a fifth); the first eight bytes are the message's number.
 void payload_prepare(size_t size);
 void payload_fill(uint8_t *room, size_t size, uint64_t number);
 // A checksum of many values in any order is the sum of their hashes.
@@ -39,8 +39,8 @@ void result_text(const char *name, const char *value);
 void result_checksum(const char *name, uint64_t value);
 // name_p50_us, name_p99_us, name_p999_us, name_max_us; sorts the samples.
 void result_percentiles(const char *name, struct samples *of);
-// The CPU seconds of this process since `usage_begin`, and the share of the time that its busiest thread was running:
-// near 1 the client is the limit. Between the two is what is measured: the harness reads the broker's CPU there.
+// The CPU seconds of this process since `usage_begin`, and the share of the time in which its busiest thread ran: near
+// 1 the client is the limit. The measurement is between the two calls; the harness reads the broker's CPU at both.
 void usage_begin(void);
 void usage_end(void);
 void result_print(void);

@@ -1,5 +1,5 @@
-// The part of librdkafka's C interface that the driver uses. The confluent-kafka wheel brings the library without its
-// header; these functions and structures have been the same in all of librdkafka 1.x and 2.x.
+// The part of librdkafka's C interface that the driver uses. The confluent-kafka wheel contains the library without its
+// header; these functions and structures are the same in all versions of librdkafka 1.x and 2.x.
 #ifndef LIBRDKAFKA_H
 #define LIBRDKAFKA_H
 
@@ -28,7 +28,7 @@ typedef struct {
     void *key;
     size_t key_len;
     int64_t offset;
-    void *_private;  // of a produced message: the opaque that was given with it
+    void *_private;  // the opaque of a produced message
 } rd_kafka_message_t;
 
 typedef struct {

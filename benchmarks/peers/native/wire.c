@@ -1,8 +1,8 @@
-// The protocol over bare sockets, in one thread: ready record batches in Produce 10 requests, Fetch 12 for reading.
+// The protocol over bare sockets, in one thread: prepared record batches in Produce 10 requests, Fetch 12 for reading.
 //
-// It shows the broker and not the client: a request costs the driver a system call or two. Batches are made before the
+// It measures the broker, not the client: a request costs the driver a system call or two. Batches are built before the
 // clock starts. What is read is checked by the number of records and by the sum of the batches' CRC-32C, each computed
-// anew over the bytes that came.
+// from the bytes received.
 #define _GNU_SOURCE
 #include "driver.h"
 
@@ -57,7 +57,7 @@ static void put_text(struct buffer *to, const char *text) {  // compact
 }
 
 static void put_header(struct buffer *to, int16_t api, int16_t version) {
-    put32(to, 0);  // the length of the frame, when it is known
+    put32(to, 0);  // the length of the frame, filled in later
     put16(to, api), put16(to, version), put32(to, 1);
     put16(to, 5), put(to, "bench", 5);
     put8(to, 0);
@@ -154,7 +154,7 @@ struct connection {
     int fd, is_writing;
     struct buffer in;
     // A producer's side.
-    int64_t to_send, unanswered, sending_left;  // sending_left: bytes of the request under way
+    int64_t to_send, unanswered, sending_left;  // sending_left: remaining bytes of the current request
     int32_t partition;
     int64_t *sent_at;  // a ring of `window` times
     uint64_t sent, answered;
@@ -174,7 +174,7 @@ static struct {
     int16_t acks;
     struct buffer heads[VARIANTS], batches[VARIANTS];
     uint32_t crcs[VARIANTS];
-    int64_t expected;  // records that a reader has to see
+    int64_t expected;  // records that a reader must see
     int max_wait_ms;
     struct samples times;
     int64_t warm_until;  // requests
@@ -202,7 +202,7 @@ static int open_socket(void) {
     return fd;
 }
 
-// A connection that the broker has accepted and answered. One after the other: no queue of new connections overflows.
+// Opens a connection and waits for the broker's answer. One after the other, so that its backlog does not overflow.
 static int open_greeted(void) {
     static struct buffer hello;
     if (hello.size == 0) {
@@ -258,7 +258,7 @@ static void prepare_requests(size_t size) {
     }
 }
 
-// The partition stands right before the length of the records.
+// The partition is right before the length of the records.
 static void set_partition(struct buffer *head, const struct buffer *batch, int32_t partition) {
     int width = 1;
     for (uint64_t length = batch->size + 1; length >= 128; length >>= 7)
@@ -356,7 +356,7 @@ static void take_batches(struct connection *connection, int32_t partition, const
     while (size >= BATCH_HEADER) {
         size_t length = get32(data + 8) + 12;
         if (length > size)
-            break;  // a broker may cut the last batch short; it comes again
+            break;  // a broker may cut the last batch short; the next fetch returns it again
         int64_t base = get64(data);
         uint32_t crc = crc32c(data + 21, length - 21);
         if (crc != get32(data + 17))
@@ -400,7 +400,7 @@ static void take_fetched(struct connection *connection, struct reader *reply) {
     }
     for (int32_t i = connection->first; i < work.partitions; i += connection->step)
         is_at_end &= connection->offsets[i] == connection->ends[i];
-    // A reader of all partitions knows how much is to come; one of some reads to their ends.
+    // A reader of all partitions knows how many records to expect; a reader of some reads to their ends.
     int64_t wanted = connection->step == 1 ? work.expected : 0;
     if (is_at_end && (int64_t)connection->read.records >= wanted) {
         connection->is_done = 1;
@@ -459,8 +459,8 @@ static void turn(const char *waiting_for) {
     check_deadline(waiting_for);
 }
 
-// `--requests` produce requests in all over `--producers` connections, `--window` of them unanswered on each; at the
-// same time `--readers` connections read everything. With `--split` the readers share the partitions instead.
+// Sends `--requests` produce requests in all over `--producers` connections, up to `--window` unanswered on each;
+// meanwhile `--readers` connections read everything. With `--split` the readers divide the partitions among them.
 void wire_run(void) {
     int producers = number_option("producers", 0), readers = number_option("readers", 0);
     int64_t requests = producers ? number_option("requests", REQUIRED) : 0;
@@ -538,7 +538,8 @@ void wire_run(void) {
     }
 }
 
-// Opens `--connections` connections, has each greeted by the broker, says "ready", and keeps them until stdin ends.
+// Opens `--connections` connections, waits for the broker's answer on each, prints "ready", and keeps them until stdin
+// ends.
 void wire_hold(void) {
     int count = number_option("connections", REQUIRED);
     int64_t began = now_ns();

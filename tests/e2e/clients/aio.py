@@ -37,9 +37,20 @@ class Loop:
             return asyncio.run_coroutine_threadsafe(work, self._loop).result(SECONDS + 5)
 
     def close(self) -> None:
+        """With the tasks and connections that aiokafka left: it leaves some when its broker goes away."""
+        asyncio.run_coroutine_threadsafe(self._end_what_is_left(), self._loop).result(SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(SECONDS)
         self._loop.close()
+
+    async def _end_what_is_left(self) -> None:
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+        for transport in list(self._loop._transports.values()):  # type: ignore[attr-defined]
+            transport.abort()
+        await asyncio.sleep(0)  # in which they are closed
 
 
 @contextmanager
@@ -115,8 +126,10 @@ class AioKafkaReader(Reader):
         return None if found is None else int(found.offset)
 
     def close(self) -> None:
-        self._loop.run(self.consumer.stop())
-        self._loop.close()
+        try:
+            self._loop.run(self.consumer.stop())
+        finally:
+            self._loop.close()
 
     def _at(self, partition: int) -> TopicPartition:
         return TopicPartition(self.topic, partition)

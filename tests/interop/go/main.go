@@ -1,4 +1,5 @@
-// What a program with franz-go does: create a topic, produce with each codec, read it back in a group, commit.
+// What a program with franz-go does: create a topic, produce with each codec, read it back in a group, commit. And,
+// with "turns", transactions.
 package main
 
 import (
@@ -25,6 +26,10 @@ func main() {
 	must(err)
 	defer plain.Close()
 	admin := kadm.NewClient(plain)
+	if len(os.Args) > 2 && os.Args[2] == "turns" {
+		turns(ctx, seeds, admin)
+		return
+	}
 	codecs := map[string]kgo.CompressionCodec{
 		"none": kgo.NoCompression(), "gzip": kgo.GzipCompression(), "snappy": kgo.SnappyCompression(),
 		"lz4": kgo.Lz4Compression(), "zstd": kgo.ZstdCompression(),
@@ -69,4 +74,45 @@ func main() {
 		must(err)
 		fmt.Println("OK", name)
 	}
+}
+
+// Commits and aborts in turns, with records that still linger when the abort is asked for.
+func turns(ctx context.Context, seeds kgo.Opt, admin *kadm.Client) {
+	const partitions, times = 50, 50
+	topic := fmt.Sprintf("go-turns-%d", time.Now().UnixNano())
+	_, err := admin.CreateTopic(ctx, partitions, 1, nil, topic)
+	must(err)
+	producer, err := kgo.NewClient(seeds, kgo.TransactionalID(topic), kgo.DefaultProduceTopic(topic),
+		kgo.ProducerLinger(20*time.Millisecond), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	must(err)
+	send := func(value string) {
+		must(producer.BeginTransaction())
+		for i := int32(0); i < partitions; i++ {
+			producer.Produce(ctx, &kgo.Record{Partition: i, Value: []byte(value)}, nil)
+		}
+	}
+	for turn := 0; turn < times; turn++ {
+		send("in")
+		must(producer.Flush(ctx))
+		must(producer.EndTransaction(ctx, kgo.TryCommit))
+		send("out")
+		must(producer.AbortBufferedRecords(ctx))
+		must(producer.EndTransaction(ctx, kgo.TryAbort))
+	}
+	producer.Close()
+	consumer, err := kgo.NewClient(seeds, kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	must(err)
+	defer consumer.Close()
+	for read := 0; read < partitions*times; {
+		fetches := consumer.PollFetches(ctx)
+		must(fetches.Err())
+		fetches.EachRecord(func(r *kgo.Record) {
+			read++
+			if string(r.Value) != "in" {
+				panic("an aborted record was read")
+			}
+		})
+	}
+	fmt.Println("OK turns")
 }
