@@ -5,13 +5,13 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 WORKERS ?= auto
 
-.PHONY: help run demo test torture interop check format bench bench-storage bench-broker bench-columnar bench-wire \
-	bench-compaction bench-tables bench-peers bench-growth bench-spark clean
+.PHONY: help run demo test torture pipeline-kills interop static check format bench bench-storage bench-broker bench-columnar bench-wire \
+	bench-compaction bench-tables bench-validation bench-peers bench-growth bench-spark clean
 
 help:  ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 18
 
-$(READY): pyproject.toml requirements/dev.txt requirements/constraints.txt
+$(READY): pyproject.toml hatch_build.py src/tidelog/records/_walk.c requirements/dev.txt requirements/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tidelog needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[avro,columnar,spark,table]' -r requirements/dev.txt
@@ -33,14 +33,20 @@ test: $(READY)  ## run every test
 torture: $(READY)  ## kill the broker under load for TORTURE_SECONDS (600) and check everything
 	$(BIN)/python -m tests.torture.run
 
-interop: $(READY)  ## clients of other languages; needs Java, Maven, Go and their registries
+pipeline-kills: $(READY)  ## kill runs of a pipeline at every step; takes about half an hour
+	@$(KERNELS)
+	TIDELOG_PIPELINE_KILLS=1 $(BIN)/python -m pytest -q tests/spark/test_pipeline_kills.py
+
+interop: $(READY)  ## clients of other languages and Kafka's tools; needs Java, Maven, Go and their registries
 	TIDELOG_INTEROP=1 $(BIN)/python -m pytest -q tests/interop
 
-check: $(READY)  ## format, lint, types, import contracts, unit tests
+static: $(READY)  ## format, lint, types, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check: static  ## the same, and the tests that are quick
 	@$(KERNELS)
 	$(BIN)/python -m pytest -n $(WORKERS) -q -m "not slow"
 
@@ -67,6 +73,9 @@ bench-compaction: $(READY)  ## records a second that compaction goes through
 
 bench-tables: $(READY)  ## building tables of keys, and asking them
 	$(BIN)/python -m benchmarks.tables
+
+bench-validation: $(READY)  ## what checking produced batches costs
+	$(BIN)/python -m benchmarks.validation
 
 bench-peers: $(READY)  ## Tidelog beside Kafka and others; needs a C compiler and the network; takes up to an hour
 	$(BIN)/python -m benchmarks.peers
