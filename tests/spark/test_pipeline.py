@@ -5,8 +5,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -279,6 +281,38 @@ def test_ctrl_c_ends_a_pipeline_without_a_stack_trace(shop: Shop, client: Client
     said = output.read_text()
     for trace in ("Exception", "Traceback", "\tat "):
         assert trace not in said, said
+
+
+def test_what_ends_a_thread_of_grpc_is_in_the_log_and_not_on_the_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """gRPC's thread for a channel fails like this if Ctrl-C closes the channel while a call is being set up."""
+    import grpc._channel
+
+    from tidelog.spark.pipelines.engine import _log_failures_in_threads
+    from tidelog.spark.pipelines.project import load_project
+
+    others: list[threading.ExceptHookArgs] = []
+    monkeypatch.setattr(threading, "excepthook", others.append)
+    run(["pipeline", "init", str(tmp_path / "p")])
+    project = load_project(next((tmp_path / "p").glob("*.yml")))
+    _log_failures_in_threads(project)
+
+    def wait_for_all_but(known: set[threading.Thread]) -> None:
+        for thread in set(threading.enumerate()) - known:
+            thread.join(SECONDS)
+
+    known = set(threading.enumerate())
+    closed = SimpleNamespace(completion_type=None, tag=None)
+    grpc._channel._run_channel_spin_thread(SimpleNamespace(channel=SimpleNamespace(next_call_event=lambda: closed)))
+    wait_for_all_but(known)
+    assert "'NoneType' object is not callable" in project.log_file.read_text()
+    assert not others
+
+    ours = threading.Thread(target=lambda: [][1])
+    ours.start()
+    ours.join(SECONDS)
+    assert [args.exc_type for args in others] == [IndexError]
 
 
 def test_helpers_can_be_used_without_pyspark_being_imported(make_topic: Callable[..., str]) -> None:

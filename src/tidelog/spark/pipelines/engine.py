@@ -83,6 +83,7 @@ class Engine:
         self._lock: RunLock | None = None
         self._memory = tables.Memory(project.state / "tables.json")
         self._keeps_tables = False
+        _log_failures_in_threads(project)
         self._classic: Any = None if remote else self._start_local(master, long_lived=long_lived)
         os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # so that `SparkSession.active()` of definitions finds it
         try:
@@ -378,6 +379,25 @@ class _NoteStream:
         return len(text)
 
     def flush(self) -> None: ...
+
+
+def _log_failures_in_threads(project: Project) -> None:
+    """Write to the log what ends threads of gRPC, Py4J and PySpark, as `_send_stack_traces_to_the_log` does for the JVM.
+
+    gRPC's thread for a channel can fail if the channel is closed while a call is being set up, as after Ctrl-C. The
+    threads may outlive the engine, so the hook stays."""
+    before = threading.excepthook
+
+    def note_or_pass_on(args: threading.ExceptHookArgs) -> None:
+        frames = [frame.f_globals.get("__name__", "") for frame, _ in traceback.walk_tb(args.exc_traceback)]
+        if any(name.split(".")[0] in ("grpc", "py4j", "pyspark") for name in frames):
+            trace = traceback.format_exception(args.exc_type, args.exc_value, args.exc_traceback)
+            with contextlib.suppress(OSError):  # the demo's project has been removed
+                project.note("a thread of Spark's client ended: " + "".join(trace))
+        else:
+            before(args)
+
+    threading.excepthook = note_or_pass_on
 
 
 def _refuse_confs_of_the_server(conf: Mapping[str, str]) -> None:
