@@ -14,7 +14,7 @@ help:  ## show this list
 $(READY): pyproject.toml hatch_build.py src/tidelog/records/_walk.c requirements/dev.txt requirements/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Tidelog needs Python 3.11 or newer; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 ...")'
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[avro,columnar,spark,table]' -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c requirements/constraints.txt -e '.[avro,cluster,columnar,spark,table]' -r requirements/dev.txt
 	@touch $@
 
 run: $(READY)  ## start a broker on 127.0.0.1:9092, data in ./tidelog-data; Ctrl-C stops it

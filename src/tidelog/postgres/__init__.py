@@ -1,0 +1,1 @@
+"""Connections to PostgreSQL, for the engines of a cluster."""
