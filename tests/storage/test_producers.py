@@ -12,8 +12,8 @@ from tidelog.records.batch import BatchHeader, read_header
 from tidelog.settings import LogSettings
 from tidelog.storage.local.checkpoint import Checkpoint, decode_checkpoint
 from tidelog.storage.local.log import LocalLog
-from tidelog.storage.local.producers import MOST_PRODUCERS, Producers
 from tidelog.storage.log import Appended
+from tidelog.storage.producers import MOST_PRODUCERS, Producers
 
 LAST = 2**31 - 1
 

@@ -1,7 +1,7 @@
 """The tail cache: bounded over all partitions, oldest first, without gaps."""
 
 from tests.support.logs import batch
-from tidelog.storage.local.tail import Tail, TailCache
+from tidelog.storage.tail import Tail, TailCache
 
 PLACE = 64
 END = 1 << 40

@@ -23,8 +23,8 @@ from tidelog.storage.local.commit import InlineCommit
 from tidelog.storage.local.files import Files
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.log import LocalLog, Shared
-from tidelog.storage.local.tail import TailCache
 from tidelog.storage.log import Appended
+from tidelog.storage.tail import TailCache
 
 T = TypeVar("T")
 

@@ -23,8 +23,8 @@ from tidelog.model import NO_TIMESTAMP, Offset, ProducerId
 from tidelog.records.batch import BatchView
 from tidelog.records.record import ABORT_MARKER, COMMIT_MARKER, read_marker
 from tidelog.storage.local.files import File, Files, write_durably
-from tidelog.storage.local.producers import Producers
 from tidelog.storage.log import AbortedTransaction
+from tidelog.storage.producers import Producers
 
 ABORTED_INDEX = ".txnindex"
 _VERSION = 0

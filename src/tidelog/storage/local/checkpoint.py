@@ -16,8 +16,8 @@ from typing import Any
 
 from tidelog.model import Offset, TimestampMs
 from tidelog.storage.local.files import TEMPORARY, Files, write_durably, write_whole
-from tidelog.storage.local.producers import Producers
 from tidelog.storage.local.sealed_json import as_json, seal, unseal
+from tidelog.storage.producers import Producers
 
 CHECKPOINT = "checkpoint"
 _VERSION = 1

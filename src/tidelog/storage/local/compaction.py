@@ -33,9 +33,9 @@ from tidelog.settings import CleanerSettings, LogSettings
 from tidelog.storage.local.compaction_pass import Cancelled, CompactionPass, Group, Source, Throttle
 from tidelog.storage.local.compaction_state import STATE, CompactionState, Swap, write_state
 from tidelog.storage.local.files import Files, storage_error
-from tidelog.storage.local.producers import Producers
 from tidelog.storage.local.segment import LOG, IndexSpec, Leaving, SealedSegment
 from tidelog.storage.log import AbortedTransaction
+from tidelog.storage.producers import Producers
 
 _LOOKS, _LOOK_EVERY_S = 200, 0.01  # how often, and at what interval, to check whether the log's start has moved
 

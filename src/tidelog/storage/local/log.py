@@ -43,11 +43,9 @@ from tidelog.storage.local.durability import Durability
 from tidelog.storage.local.files import Files, storage_error
 from tidelog.storage.local.flush import FlushJob
 from tidelog.storage.local.handles import HandlePool
-from tidelog.storage.local.producers import Producers
 from tidelog.storage.local.recovery import Recovery, RecoveryReport
 from tidelog.storage.local.segment import ActiveSegment, IndexSpec, Leaving, SealedSegment
 from tidelog.storage.local.segments import SegmentRange, Segments
-from tidelog.storage.local.tail import Tail, TailCache
 from tidelog.storage.log import (
     NOTHING,
     AbortedTransaction,
@@ -57,6 +55,8 @@ from tidelog.storage.log import (
     ReadResult,
     TimestampOffset,
 )
+from tidelog.storage.producers import Producers
+from tidelog.storage.tail import Tail, TailCache
 
 logger = structlog.get_logger("tidelog.storage")
 

@@ -24,7 +24,6 @@ from tidelog.storage.local.compaction_state import (
 )
 from tidelog.storage.local.files import TEMPORARY, Entry, Files, write_durably, write_whole
 from tidelog.storage.local.handles import HandlePool
-from tidelog.storage.local.producers import Producers
 from tidelog.storage.local.scan import BatchScan, Damage
 from tidelog.storage.local.segment import (
     INDEX,
@@ -39,6 +38,7 @@ from tidelog.storage.local.segment import (
     segment_name,
     transactions_in,
 )
+from tidelog.storage.producers import Producers
 
 UNREACHABLE = ".unreachable"
 CUT = ".cut"  # bytes that were removed from the log

@@ -24,7 +24,6 @@ from tidelog.storage.local.compaction_state import finish_swap, read_state, writ
 from tidelog.storage.local.files import File, Files, storage_error, write_whole
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
 from tidelog.storage.local.inspect import PartitionFiles, log_name, walk_segment
-from tidelog.storage.local.producers import Producers
 from tidelog.storage.local.recovery import CUT
 from tidelog.storage.local.segment import (
     INDEXES,
@@ -34,6 +33,7 @@ from tidelog.storage.local.segment import (
     segment_name,
 )
 from tidelog.storage.local.verify import Finding, Kind, PartitionCheck
+from tidelog.storage.producers import Producers
 
 _COPY_CHUNK = 1 << 20
 _CUTTABLE = (Kind.DAMAGE, Kind.ORDER, Kind.RECORDS)
