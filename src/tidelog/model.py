@@ -16,6 +16,7 @@ ProducerId = NewType("ProducerId", int)
 ProducerEpoch = NewType("ProducerEpoch", int)
 
 NO_LEADER_EPOCH = LeaderEpoch(-1)
+FIRST_LEADER_EPOCH = LeaderEpoch(0)
 NO_PRODUCER_ID = ProducerId(-1)
 NO_PRODUCER_EPOCH = ProducerEpoch(-1)
 NO_SEQUENCE = -1

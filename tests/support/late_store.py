@@ -6,7 +6,14 @@ from collections.abc import Container, Iterable, Sequence
 from enum import Enum
 
 from tidelog.errors import LogClosed, TidelogError
-from tidelog.model import PartitionIdentity, TimestampMs, TopicIdentity, TopicPartition
+from tidelog.model import (
+    FIRST_LEADER_EPOCH,
+    LeaderEpoch,
+    PartitionIdentity,
+    TimestampMs,
+    TopicIdentity,
+    TopicPartition,
+)
 from tidelog.promise import Promise
 from tidelog.settings import LogSettings
 from tidelog.storage.local.store import LocalStore
@@ -30,7 +37,12 @@ class LateStore(LogStore):
         await self._store.create(partitions, now_ms)
 
     def open(
-        self, partition: PartitionIdentity, settings: LogSettings, now_ms: TimestampMs
+        self,
+        partition: PartitionIdentity,
+        settings: LogSettings,
+        now_ms: TimestampMs,
+        *,
+        leader_epoch: LeaderEpoch = FIRST_LEADER_EPOCH,
     ) -> PartitionLog | Promise[PartitionLog]:
         self.asked.append(partition)
         if self.pace is Pace.NOW:

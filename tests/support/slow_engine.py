@@ -18,7 +18,15 @@ from pathlib import Path
 from typing import TypeVar
 
 from tidelog.errors import OffsetOutOfRange, StorageUnavailable, TidelogError
-from tidelog.model import LeaderEpoch, Offset, PartitionIdentity, ProducerEpoch, ProducerId, TimestampMs
+from tidelog.model import (
+    FIRST_LEADER_EPOCH,
+    LeaderEpoch,
+    Offset,
+    PartitionIdentity,
+    ProducerEpoch,
+    ProducerId,
+    TimestampMs,
+)
 from tidelog.promise import Promise
 from tidelog.records.batch import WriteBuffer
 from tidelog.settings import LogSettings, StorageSettings
@@ -68,7 +76,12 @@ class SlowStore(LocalStore):
         self._slow: dict[PartitionIdentity, SlowLog] = {}
 
     def open(  # type: ignore[override]  # what it gives is a PartitionLog, but no LocalLog
-        self, partition: PartitionIdentity, settings: LogSettings, now_ms: TimestampMs
+        self,
+        partition: PartitionIdentity,
+        settings: LogSettings,
+        now_ms: TimestampMs,
+        *,
+        leader_epoch: LeaderEpoch = FIRST_LEADER_EPOCH,
     ) -> "SlowLog | Promise[SlowLog]":
         known = self._slow.get(partition)
         if known is not None:

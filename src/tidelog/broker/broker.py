@@ -230,7 +230,7 @@ class Broker:
         leader_epoch = self.ownership.check_leader(topic.topic_id, index)
         name = TopicPartition(topic.name, index)
         settings = topic.config.log_settings(_spread(name))
-        opened = self.logs.open(identity(topic).partition(index), settings, now_ms())
+        opened = self.logs.open(identity(topic).partition(index), settings, now_ms(), leader_epoch=leader_epoch)
         if isinstance(opened, Promise):
             return opened.then(lambda log: Partition(name, log, topic, self._validator, leader_epoch))
         return Partition(name, opened, topic, self._validator, leader_epoch)

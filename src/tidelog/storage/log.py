@@ -18,6 +18,7 @@ from typing import NamedTuple, Protocol
 
 from tidelog.errors import TidelogError
 from tidelog.model import (
+    FIRST_LEADER_EPOCH,
     LeaderEpoch,
     Offset,
     PartitionIdentity,
@@ -252,11 +253,18 @@ class LogStore(Protocol):
 
     @abstractmethod
     def open(
-        self, partition: PartitionIdentity, settings: LogSettings, now_ms: TimestampMs
+        self,
+        partition: PartitionIdentity,
+        settings: LogSettings,
+        now_ms: TimestampMs,
+        *,
+        leader_epoch: LeaderEpoch = FIRST_LEADER_EPOCH,
     ) -> PartitionLog | Promise[PartitionLog]:
         """The partition's log, or a promise of it if opening takes long; created if it does not exist. Until the log
-        is released, every call returns the same object. Raises a StorageError, or fails the promise with one: the
-        error's `retriable` says whether trying again may help."""
+        is released, every call returns the same object. `leader_epoch` is the epoch at which this broker leads the
+        partition: an engine that many brokers share refuses writes of any other leader or epoch. Release a log before
+        it is opened at another epoch. Raises a StorageError, or fails the promise with one: the error's `retriable`
+        says whether trying again may help."""
 
     @abstractmethod
     def release(self, partitions: Iterable[PartitionIdentity]) -> None:

@@ -13,12 +13,8 @@ from typing import NamedTuple, Protocol, TypeVar
 import structlog
 
 from tidelog.errors import (
-    CorruptBatch,
-    InvalidProducerEpoch,
-    InvalidRecord,
     LogClosed,
     OffsetOutOfRange,
-    RecordTooLarge,
     StorageError,
     fresh,
 )
@@ -32,11 +28,9 @@ from tidelog.records.batch import (
     WriteBuffer,
     place,
     read_header,
-    read_produced,
-    stamp_append_time,
 )
-from tidelog.records.record import ABORT_MARKER, COMMIT_MARKER, build_marker, read_marker
 from tidelog.settings import UNLIMITED, FlushPolicy, LogSettings
+from tidelog.storage.appending import active_producers, checked_headers, marker_for, place_all, saw_marker
 from tidelog.storage.local.cold import ColdReads
 from tidelog.storage.local.compaction import LogCompaction
 from tidelog.storage.local.durability import Durability
@@ -183,7 +177,7 @@ class LocalLog:
         if self._blocked:
             self._make_good()
         view = memoryview(batches)
-        headers = self._checked(view)
+        headers = checked_headers(view, self.settings, self.partition)
         if headers[0].producer_id >= 0:
             earlier = self._producers.check(headers[0])
             if earlier is not None:
@@ -194,7 +188,7 @@ class LocalLog:
             place(view, 0, headers[0], base_offset, leader_epoch)
             end = base_offset + headers[0].last_offset_delta + 1
         else:
-            end = self._place_all(view, headers, leader_epoch, now_ms if stamp else None)
+            end = place_all(view, headers, base_offset, leader_epoch, now_ms if stamp else None)
         active = self._segments.active
         if active.is_full(len(view), end - 1, now_ms, self.settings):
             active = self._roll(now_ms)
@@ -213,48 +207,6 @@ class LocalLog:
             self.on_progress(len(view))
         return self._after_append(Appended(base_offset, end - 1, now_ms), durable)
 
-    def _place_all(
-        self, view: memoryview, headers: list[BatchHeader], leader_epoch: LeaderEpoch, stamp_ms: TimestampMs | None
-    ) -> Offset:
-        """Write offsets and leader epoch, and `stamp_ms` if given, into the batches; returns the offset after
-        them."""
-        position, offset = 0, self._end
-        for number, header in enumerate(headers):
-            place(view, position, header, offset, leader_epoch)
-            if stamp_ms is not None:
-                headers[number] = stamp_append_time(view, position, header, stamp_ms)
-            position += header.length + LENGTH_END
-            offset += header.last_offset_delta + 1
-        return offset
-
-    def _checked(self, view: memoryview) -> list[BatchHeader]:
-        """The headers of all batches in `view`. Raises an error if one is not acceptable."""
-        headers = []
-        position, size = 0, len(view)
-        settings = self.settings
-        while position < size:
-            header = read_produced(view, position)
-            batch_size = header.length + LENGTH_END
-            if batch_size > settings.max_message_bytes and not header.attributes & CONTROL_BIT:
-                raise RecordTooLarge(
-                    f"a batch has {batch_size} bytes; {self.partition} takes at most {settings.max_message_bytes} "
-                    f"(max.message.bytes)"
-                )
-            headers.append(header)
-            position += batch_size
-        if not headers:
-            raise InvalidRecord("there is no batch to append")
-        if len(headers) > 1 and any(header.producer_id >= 0 for header in headers):
-            raise InvalidRecord(
-                "several batches at once, some with a producer id; append such a batch alone, so that a repetition "
-                "is recognised"
-            )
-        if size > settings.segment_bytes:
-            raise RecordTooLarge(
-                f"{size} bytes do not fit into a segment of {settings.segment_bytes} bytes (segment.bytes)"
-            )
-        return headers
-
     def _remember(self, headers: list[BatchHeader], view: memoryview, offset: Offset, now_ms: TimestampMs) -> None:
         """Record what was appended, for idempotent producers and for readers at the tail."""
         position = 0
@@ -263,22 +215,13 @@ class LocalLog:
             if header.producer_id >= 0:
                 self._producers.update(header, offset, now_ms)
                 if header.attributes & CONTROL_BIT:
-                    self._saw_marker(BatchView(position, header, view[position : position + size]), offset)
+                    marker = BatchView(position, header, view[position : position + size])
+                    aborted = saw_marker(self._producers, marker, offset)
+                    if aborted is not None:
+                        self._segments.active.aborted.entries.append(aborted)
             self._tail.append(offset, view if len(headers) == 1 else view[position : position + size])
             position += size
             offset += header.last_offset_delta + 1
-
-    def _saw_marker(self, batch: BatchView, offset: Offset) -> None:
-        header = batch.header
-        try:
-            marker = read_marker(batch)
-        except CorruptBatch:  # a control batch of another kind
-            return
-        self._producers.saw_marker(header.producer_id, marker.coordinator_epoch)
-        if marker.type in (COMMIT_MARKER, ABORT_MARKER):
-            aborted = self._producers.ended(header, offset, marker.type == COMMIT_MARKER)
-            if aborted is not None:
-                self._segments.active.aborted.entries.append(aborted)
 
     def end_transaction(
         self,
@@ -290,22 +233,19 @@ class LocalLog:
         now_ms: TimestampMs,
         leader_epoch: LeaderEpoch,
     ) -> Appended | Promise[Appended]:
-        if producer_id not in self._producers.open:
+        marker = marker_for(
+            self._producers,
+            self.partition,
+            producer_id,
+            epoch,
+            committed=committed,
+            coordinator_epoch=coordinator_epoch,
+            now_ms=now_ms,
+        )
+        if marker is None:
             if self._blocked:
                 self._make_good()
             return self._when_durable(Appended(self._end, self._end - 1, now_ms, duplicate=True))
-        producer = self._producers.get(producer_id)
-        if producer is not None and epoch < producer.epoch:
-            raise InvalidProducerEpoch(
-                f"producer {producer_id} of epoch {epoch} was fenced by epoch {producer.epoch} in {self.partition}"
-            )
-        marker = build_marker(
-            committed=committed,
-            producer_id=producer_id,
-            producer_epoch=epoch,
-            coordinator_epoch=coordinator_epoch,
-            timestamp=now_ms,
-        )
         return self.append(marker, now_ms=now_ms, leader_epoch=leader_epoch, durable=True)
 
     def open_transactions(self) -> dict[ProducerId, Offset]:
@@ -456,17 +396,7 @@ class LocalLog:
         return self.offset_for_time_now(newest) if newest >= 0 and self._end > self.start_offset else None
 
     def active_producers(self) -> list[ActiveProducer]:
-        return [
-            ActiveProducer(
-                id_,
-                producer.epoch,
-                producer.last_sequence,
-                producer.newest.timestamp if producer.newest else producer.last_seen_ms,
-                self._producers.open.get(id_, -1),
-                producer.coordinator_epoch,
-            )
-            for id_, producer in self._producers
-        ]
+        return active_producers(self._producers)
 
     def stats(self) -> LogStats:
         return LogStats(

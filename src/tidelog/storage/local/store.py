@@ -18,7 +18,15 @@ from typing import ParamSpec, TypeVar
 import structlog
 
 from tidelog.errors import InvalidInput, StorageError, TidelogError
-from tidelog.model import PartitionIdentity, TimestampMs, TopicIdentity, TopicPartition, is_topic_name
+from tidelog.model import (
+    FIRST_LEADER_EPOCH,
+    LeaderEpoch,
+    PartitionIdentity,
+    TimestampMs,
+    TopicIdentity,
+    TopicPartition,
+    is_topic_name,
+)
 from tidelog.settings import LogSettings, StorageSettings
 from tidelog.storage.local.checkpoint import CHECKPOINT
 from tidelog.storage.local.cleaner import Cleaner
@@ -94,7 +102,14 @@ class LocalStore(LogStore):
             else:
                 self._remover.submit(self._remove_leftover, path)
 
-    def open(self, partition: PartitionIdentity, settings: LogSettings, now_ms: TimestampMs) -> LocalLog:
+    def open(
+        self,
+        partition: PartitionIdentity,
+        settings: LogSettings,
+        now_ms: TimestampMs,
+        *,
+        leader_epoch: LeaderEpoch = FIRST_LEADER_EPOCH,  # noqa: ARG002  (only one broker uses a data directory)
+    ) -> LocalLog:
         log = self._logs.get(partition)
         if log is None:
             directory = self._directory_of(partition)
