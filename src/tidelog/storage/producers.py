@@ -29,7 +29,8 @@ MOST_PRODUCERS = 20_000
 a transaction. A producer that is forgotten between a batch and its repetition, because 18,000 others wrote meanwhile,
 appends the batch twice."""
 _FORGOTTEN_AT_ONCE = MOST_PRODUCERS // 10
-_BATCH = Struct("<iiqqq")  # the fields of `AppendedBatch`
+_BATCH = Struct("<iiqqq")  # the fields of `AppendedBatch`; also stored, see shared/producer_facts.py
+PACKED_BATCH_SIZE = _BATCH.size
 _LAST_SEQUENCE = Struct("<4xi24x")
 _KEPT_BYTES = (REMEMBERED_BATCHES - 1) * _BATCH.size
 
@@ -184,6 +185,16 @@ class Producers:
     def to_rows(self) -> Collection[Any]:
         """A snapshot of the producers as rows for the checkpoint: plain lists, made while iterating."""
         return _Rows(dict(self._producers))
+
+    @classmethod
+    def restored(
+        cls, known: Iterable[tuple[ProducerId, Producer]], open_transactions: Iterable[tuple[ProducerId, Offset]]
+    ) -> "Producers":
+        """The producers that another object had, with its open transactions in the order of their first offsets."""
+        producers = cls()
+        producers._producers.update(known)
+        producers.open.update(open_transactions)
+        return producers
 
     @classmethod
     def from_rows(cls, rows: Iterable[Any], open_transactions: Iterable[Any] = ()) -> "Producers":
