@@ -1,4 +1,4 @@
-"""`Order`: the database that decides which bytes of which objects are a log, and in which order. PostgreSQL, or a fake.
+"""`Order`: the database that decides which bytes of which objects are a log, and in which order. In PostgreSQL.
 
 A log is a sequence of *extents*: byte ranges of immutable objects, without gaps between their offsets. An extent
 counts when it is in the database, never because its object exists. Every change names the broker and the leader epoch
@@ -11,8 +11,17 @@ How a call can fail, and what its caller knows then:
     OutcomeUnknown       the change took effect as a whole or not at all; make the same call again to find out
     NotTheLeader         nothing was changed, and no call with this leader epoch will ever change anything
 
+A change whose outcome is unknown may still be on its way to the database when the error is raised. It is decided
+before a later call of the same kind, or a later `load`, through the same `Order` takes effect. If its broker died, it
+is refused as soon as another broker has taken over the log.
+
 Every change can be repeated: the second call answers as the first one did. For `commit` and `replace` the key of the
-object, which is never used twice, is the token that tells a repetition.
+object, which is never used twice, is the token that tells a repetition; so these two answer alike even if the log has
+another leader meanwhile, or was deleted. There are two exceptions, both harmless: `take_over`, said again, gives a
+later epoch, and `declare_dead`, said again, knows the keys already.
+
+Commits made through one `Order` take effect in the order of the calls. Other calls may overtake them, except that
+`load` waits for the commits that were called before it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,6 +33,9 @@ from tidelog.storage.log import AbortedTransaction
 
 LogId = NewType("LogId", int)
 """The number of a log. It is never used again, also not for a topic of the same name."""
+
+
+FORGOTTEN_AFTER_MS = 3_600_000
 
 
 class NotTheLeader(StorageError):
@@ -52,7 +64,8 @@ class Extent(NamedTuple):
 
     base_offset: Offset
     last_offset: Offset
-    """At least `base_offset`. The next extent begins right after it, or later in a log that was compacted."""
+    """At least `base_offset`. The next extent begins right after it, or later in a log that was compacted. Compaction
+    may also leave a gap before the first extent and after the last one."""
     key: str
     position: int
     size: int
@@ -76,14 +89,17 @@ class KnownLog(NamedTuple):
     start_offset: Offset
     high_watermark: Offset
     extents: Sequence[Extent]
+    """In order, without those that end before `start_offset`. That offset may be in the middle of the first one."""
     snapshot: ProducerSnapshot | None
     aborted: Sequence[AbortedTransaction]
     epochs: Sequence[tuple[LeaderEpoch, Offset]]
-    """For each leader epoch in which something was written its first offset, in order."""
+    """For each leader epoch in which something was written its first offset, in order. The first of these offsets may
+    be before `start_offset`."""
 
 
 class LogPart(NamedTuple):
-    """What a bundle holds of one log: one new extent. It counts only if the log ends at `base_offset` until then."""
+    """What a bundle holds of one log: one new extent. It counts only if the log ends at `base_offset` until then. A
+    bundle has at most one part of each log."""
 
     log_id: LogId
     leader_epoch: LeaderEpoch
@@ -93,7 +109,7 @@ class LogPart(NamedTuple):
     size: int
     max_timestamp: TimestampMs
     stable_offset: Offset
-    """The last stable offset after these batches. For tools that read without the leader."""
+    """The last stable offset after these batches. For tools that read without the leader; no call checks it."""
     producers: bytes
     aborted: Sequence[AbortedTransaction] = ()
     """The transactions that markers among these batches abort."""
@@ -104,12 +120,13 @@ class Order(Protocol):
         """Create the logs, empty and without a leader: all or none. Existing logs are left as they are."""
 
     async def take_over(self, partitions: Sequence[PartitionIdentity], broker_id: int) -> list[LeaderEpoch]:
-        """Make a broker the leader of these logs, each at a new epoch; epochs begin at 0. UnknownLog: one of them does
-        not exist, and nothing was changed."""
+        """Make a broker the leader of these logs, each at a new epoch, and return the epochs; they begin at 0.
+        UnknownLog: one of them does not exist, and nothing was changed."""
 
     async def load(self, partition: PartitionIdentity, leader: Leader) -> KnownLog:
-        """The log as it is now. What was in flight to the database at the call is decided before it returns: it is in
-        the answer, or will never be."""
+        """The log as it is now. What was in flight to the database at the call, from this broker or from earlier
+        leaders, is decided before it returns: it is in the answer, or will never be. Raises NotTheLeader, or
+        UnknownLog."""
 
     async def commit(
         self, key: str, size: int, broker_id: int, parts: Sequence[LogPart], now_ms: TimestampMs
@@ -129,16 +146,22 @@ class Order(Protocol):
         snapshot: ProducerSnapshot | None,
         now_ms: TimestampMs,
     ) -> bool:
-        """Exchange neighbouring extents for those of a new object, as merging and compaction do. `new` may be empty
-        (compaction removed everything; then `key` is not used). False: the old extents are not exactly those that the
-        log has there, nothing was changed, and the object is dead."""
+        """Exchange neighbouring extents for those of a new object, as merging and compaction do. The new extents have
+        `key`, and lie within the offsets of the old ones. `new` may be empty (compaction removed everything): then
+        there is no object, and the key, which must be new all the same, only tells a repetition. A snapshot replaces
+        the log's snapshot, unless that one is of a later offset. False: the old extents are not exactly those that
+        the log has there, the log was not changed, and the object is dead. Raises NotTheLeader, or UnknownLog: then
+        the object is unknown, too, and left to `declare_dead`."""
 
     async def move_start(self, log_id: LogId, leader: Leader, start_offset: Offset, now_ms: TimestampMs) -> None:
         """Move the start of the log up, and forget the extents, aborted transactions and epochs that end before it.
-        Objects without extents become dead. Never moves it down."""
+        Objects without extents become dead. Never moves it down. Raises NotTheLeader, UnknownLog, or, if the offset
+        is after the high watermark, OffsetOutOfRange. After OutcomeUnknown the start may have moved while some
+        objects are not dead yet; the next call for this log completes that."""
 
     async def delete(self, topic_id: bytes, now_ms: TimestampMs) -> None:
-        """Forget all logs of a topic. Objects without extents become dead."""
+        """Forget all logs of a topic, at once. Objects without extents become dead. After OutcomeUnknown some may not
+        be dead yet; the same call again completes that."""
 
     async def topics(self) -> list[tuple[bytes, str, bool]]:
         """The id and name of each topic that has logs, and whether nothing was ever written to them."""
@@ -146,12 +169,15 @@ class Order(Protocol):
     # Garbage
 
     async def dead_objects(self, before_ms: TimestampMs, limit: int) -> list[str]:
-        """Keys of objects that no log needs and that died before a time, the oldest first."""
+        """Keys of objects that no log needs, that died before a time and are not forgotten; the oldest first."""
 
     async def declare_dead(self, keys: Iterable[str], now_ms: TimestampMs) -> list[str]:
         """Objects that were found in the store: those that the database does not know become dead, so that a late
         commit of theirs is refused. Returns the keys that it did not know."""
 
-    async def forget_objects(self, keys: Iterable[str]) -> None:
-        """These dead objects are removed from the store. Their keys stay refused for as long as a commit of theirs may
-        still come: an hour."""
+    async def forget_objects(self, keys: Iterable[str], now_ms: TimestampMs) -> None:
+        """These dead objects are removed from the store. Their keys stay refused for as long as a commit of theirs
+        may still come: `FORGOTTEN_AFTER_MS`. Objects that are not dead are left as they are."""
+
+    async def close(self) -> None:
+        """Calls that were made before may fail."""
