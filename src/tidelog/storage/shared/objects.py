@@ -3,11 +3,13 @@
 An object is written once, under a key that nobody else uses, and never changed. An upload whose reply was lost is
 tried again under another key: the first object, if it is there, has no extents and is collected as garbage.
 
+Keys are path segments of letters, digits, "-", "_" and ".", joined by "/".
+
     ObjectMissing        there is no such object: data was lost, or it was removed as garbage
     StorageUnavailable   the store did not answer in time, or refused: try again later
 """
 
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from tidelog.errors import StorageError
@@ -32,16 +34,22 @@ class ObjectStore(Protocol):
 
     async def put(self, key: str, parts: Sequence[ReadBuffer]) -> None:
         """Store an object that is the concatenation of `parts`. It is durable when this returns. StorageUnavailable:
-        it may be there nevertheless."""
+        it may be there nevertheless, or the key is in use: an existing object is never replaced."""
+
+    async def put_stream(self, key: str, parts: AsyncIterable[ReadBuffer]) -> int:
+        """Store an object that is too large for memory, and return its size. Only a few MiB of it are in memory at
+        once. If `parts` raises an error, that is raised, and there is no such object. Large objects may be uploaded
+        in pieces; then some stores do not notice that the key is in use."""
 
     async def read(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
-        """Byte ranges of an object, as (position, size). Ranges that are close to each other may be fetched
-        together. ObjectMissing also if the object is shorter."""
+        """Byte ranges of an object, as (position, size), in any order. Ranges that are close to each other are
+        fetched together. ObjectMissing also if the object is shorter."""
 
     async def remove(self, keys: Iterable[str]) -> None:
-        """It is no error if some are not there."""
+        """It is no error if some are not there. StorageUnavailable: some may have been removed."""
 
     def list(self, prefix: str) -> AsyncIterator[StoredObject]:
         """The objects whose keys begin with `prefix`, in order of their keys."""
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """No call may be under way."""
