@@ -84,6 +84,11 @@ class MemoryObjects:
             raise ObjectMissing(f"{key}: the object is shorter than expected")
         return [content[position : position + size] for position, size in ranges]
 
+    async def read_up_to(self, key: str, position: int, size: int) -> bytes:
+        end = min(position + size, max(position + 1, len(self.objects.get(key, b""))))
+        [content] = await self.read(key, [(position, end - position)])
+        return content
+
     async def remove(self, keys: Iterable[str]) -> None:
         fault = await self._meet("remove")
         for key in keys:

@@ -50,7 +50,7 @@ def test_the_footer_tells_every_region() -> None:
 
 def test_records_are_not_copied() -> None:
     writer = BundleWriter()
-    buffers = [batch(b"one"), memoryview(batch(b"two")), bytes(batch(b"three"))]
+    buffers: list[bytes | bytearray | memoryview] = [batch(b"one"), memoryview(batch(b"two")), bytes(batch(b"three"))]
     writer.add(b"\1" * 16, 0, LeaderEpoch(0), 0, 2, NOW_MS, buffers)
     parts, _ = writer.finish()
     assert all(part is buffer for part, buffer in zip(parts, buffers, strict=False))

@@ -45,6 +45,10 @@ class ObjectStore(Protocol):
         """Byte ranges of an object, as (position, size), in any order. Ranges that are close to each other are
         fetched together. ObjectMissing also if the object is shorter."""
 
+    async def read_up_to(self, key: str, position: int, size: int) -> bytes:
+        """The bytes from `position` on: `size` of them, or fewer at the object's end. ObjectMissing also if the
+        object ends at `position` or before."""
+
     async def remove(self, keys: Iterable[str]) -> None:
         """It is no error if some are not there. StorageUnavailable: some may have been removed."""
 
