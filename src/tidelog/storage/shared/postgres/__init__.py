@@ -1,0 +1,1 @@
+"""`Order` in PostgreSQL: tables, functions, and the client of both."""
