@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import structlog
 
@@ -32,6 +33,9 @@ from tidelog.promise import Promise
 from tidelog.records.crc import crc32c
 from tidelog.records.validation import Validator
 from tidelog.storage.log import LogStore
+
+if TYPE_CHECKING:
+    from tidelog.broker.remote_transactions import Verification
 
 _OPENED_AT_ONCE = 50  # partitions, in about 10 ms
 _FIRST_RETRY_S, _LAST_RETRY_S = 1.0, 30.0  # pause between two attempts to open a partition
@@ -101,6 +105,8 @@ class Broker:
         self.writes = topics.writes
         self.ownership = ownership
         self.admission = Admission()
+        self.verification: Verification | None = None
+        """Asks other brokers about transactions; None if there are no others."""
         self.waits: set[DataWait] = set()  # long polls to wake when the broker stops
         self.is_stopping = False
         self._partitions: dict[str, list[Partition | Unopened]] = {}
@@ -207,11 +213,15 @@ class Broker:
         self._topic_logs.remove(identity(topic))
 
     def _add_prepared(self, topic: Topic) -> None:
-        """Serve the prepared partitions: all of a new topic, or those added to an existing one."""
+        """Serve the prepared partitions: all of a new topic, or those added to an existing one. If another broker has
+        prepared them, they are opened when this one leads them and somebody asks."""
         partitions = self._partitions.setdefault(topic.name, [])
         if len(partitions) == topic.partitions:
             return  # only the config changed; new partitions may still be in preparation
-        coming = self._coming.pop(topic.name)
+        coming = self._coming.pop(topic.name, None)
+        if coming is None:
+            unknown = NotLeader(f"the leader of the partition of {topic.name} is not known yet")
+            coming = [Unopened(unknown, self._clock()) for _ in range(len(partitions), topic.partitions)]
         partitions += coming
         assert len(partitions) == topic.partitions
         prepared = next((partition for partition in coming if isinstance(partition, Partition)), None)
@@ -223,6 +233,26 @@ class Broker:
             if isinstance(partition, Partition):
                 partition.configure(topic)
                 partition.log.configure(topic.config.log_settings(_spread(partition.name)))
+
+    # Called when leaders change
+
+    def leader_lost(self, topic_id: bytes, index: int) -> None:
+        """Another broker leads the partition, or this one at a new epoch: whatever is in memory no longer counts."""
+        topic = self.topics.find_id(topic_id)
+        partitions = self._partitions.get(topic.name) if topic is not None else None
+        if topic is None or partitions is None or index >= len(partitions):
+            return  # the topic was deleted
+        partition = partitions[index]
+        partitions[index] = Unopened(NotLeader(f"{topic.name}-{index} has a new leader"), self._clock())
+        self.logs.release([identity(topic).partition(index)])
+        if isinstance(partition, Partition):
+            partition.retire()
+
+    def leader_gained(self, topic_id: bytes, index: int) -> None:
+        """Open the partition before clients ask for it."""
+        topic = self.topics.find_id(topic_id)
+        if topic is not None:
+            self.find(topic.name, index)
 
     # Opening
 
@@ -268,6 +298,11 @@ class Broker:
         if isinstance(partition, Partition):
             return partition
         return self._opened_now(topic, index, partition)
+
+    def has_partition(self, topic: str, index: int) -> bool:
+        """True if the partition exists, whichever broker leads it and whether or not it is available."""
+        known = self.topics.find(topic)
+        return known is not None and 0 <= index < known.partitions
 
     def find(self, topic: str | None, index: int) -> Partition | None:
         partitions = self._partitions.get(topic) if topic is not None else None

@@ -78,8 +78,10 @@ class Groups:
     def _give_up_waiting(self, code: int) -> None:
         send([(token, refusal(request, code)) for token, request in self._waiting.items()])
 
-    def _resign(self) -> None:
+    def resign(self) -> None:
         """Another broker owns the groups."""
+        if self._is_resigned:
+            return
         self._is_resigned = True
         self.coordinator.resign()
         self._alarm.close()
@@ -112,7 +114,7 @@ class Groups:
 
     def _stored(self, outcome: Outcome, error: TidelogError | None) -> None:
         if isinstance(error, Fenced):
-            self._resign()
+            self.resign()
             outcome.replies = [(token, reply.failed(NotCoordinator.kafka_code)) for token, reply in outcome.replies]
         elif error is not None:
             log.error("group state could not be stored; clients have to retry", reason=str(error))

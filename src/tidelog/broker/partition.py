@@ -72,7 +72,16 @@ class DataWait:
 
 class Partition:
     __slots__ = (
-        *("_after_max_ms", "_config", "_free_records", "_is_plain", "_progress", "_validator", "_waits"),
+        *(
+            "_after_max_ms",
+            "_config",
+            "_free_records",
+            "_is_plain",
+            "_progress",
+            "_validator",
+            "_verifying",
+            "_waits",
+        ),
         *("leader_epoch", "log", "name"),
     )
 
@@ -91,6 +100,7 @@ class Partition:
         self._validator = validator
         self.log = log
         self._waits: set[DataWait] = set()
+        self._verifying: dict[int, object] = {}  # the newest verification of each producer
         self._progress: tuple[Offset, Offset, Offset] = (0, 0, 0)  # start, stable, end, as last reported to the waits
         self.configure(topic)
 
@@ -170,6 +180,7 @@ class Partition:
         now_ms: TimestampMs,
     ) -> Appended | Promise[Appended]:
         """Append the marker, if the producer has a transaction open here."""
+        self._verifying.pop(producer_id, None)
         return self.log.end_transaction(
             producer_id,
             epoch,
@@ -178,6 +189,20 @@ class Partition:
             now_ms=now_ms,
             leader_epoch=self.leader_epoch,
         )
+
+    # Verification: see `remote_transactions`
+
+    def begin_verification(self, producer_id: int) -> object:
+        """A guard for a batch whose transaction is being looked up."""
+        guard = self._verifying[producer_id] = object()
+        return guard
+
+    def end_verification(self, producer_id: int, guard: object) -> bool:
+        """True if no marker of the producer has come since the verification began."""
+        if self._verifying.get(producer_id) is not guard:
+            return False
+        del self._verifying[producer_id]
+        return True
 
     # Waits for data. The log reports its progress while there are any.
 

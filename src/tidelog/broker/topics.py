@@ -49,6 +49,7 @@ RESERVED = frozenset({"__consumer_offsets", "__transaction_state", "__share_grou
 """Topics in which Kafka keeps what Tidelog keeps in the metadata store. Clients hide them from users, or expect
 Kafka's own records in them, so they cannot be created."""
 DEFAULT = -1  # as a number of partitions or replicas: the broker's default
+_UNCHANGED = TopicRow("", b"", 0, 0)
 
 log = structlog.get_logger("tidelog.broker")
 
@@ -195,6 +196,72 @@ class Topics:
     def listen(self, listener: TopicListener) -> None:
         self._listeners.append(listener)
 
+    def stop_listening(self, listener: TopicListener) -> None:
+        self._listeners.remove(listener)
+
+    def follow(self, changes: Sequence[Put | Delete]) -> None:
+        """Apply what another broker, the controller, has written. What this broker wrote itself is known already."""
+        configs: dict[str, dict[str, str]] = {}
+
+        def configs_of(name: str) -> dict[str, str]:
+            known = self._by_name.get(name)
+            return configs.setdefault(name, dict(known.configs) if known is not None else {})
+
+        rows: dict[str, TopicRow | None] = {}
+        for change in changes:
+            if isinstance(change, Put) and isinstance(change.row, TopicRow):
+                rows[change.row.name] = change.row
+            elif isinstance(change, Put) and isinstance(change.row, ConfigRow) and change.row.kind == TOPIC:
+                keep_known(TOPIC_CONFIGS, change.row, configs_of(change.row.resource))
+            elif isinstance(change, Delete) and change.table is TopicRow:
+                rows[str(change.key[0])] = None
+            elif isinstance(change, Delete) and change.table is ConfigRow and change.key[0] == TOPIC:
+                if len(change.key) == 2:
+                    configs[str(change.key[1])] = {}
+                elif len(change.key) == 3:
+                    configs_of(str(change.key[1])).pop(str(change.key[2]), None)
+        for name in rows.keys() | configs.keys():
+            self._follow_topic(name, rows.get(name, _UNCHANGED), configs.get(name))
+
+    async def reload(self) -> None:
+        """Apply all that other brokers have written, if the single changes are no longer known."""
+        configs = await self._store.load(ConfigRow, (TOPIC,))
+        topics = await self._store.load(TopicRow)
+        gone = self._by_name.keys() - {row.name for row in topics}
+        self.follow(
+            [
+                *(Delete(TopicRow, (name,)) for name in gone),
+                *(Delete(ConfigRow, (TOPIC, row.name)) for row in topics),
+                *map(Put, topics),
+                *map(Put, configs),
+            ]
+        )
+
+    def _follow_topic(self, name: str, row: TopicRow | None, own: Mapping[str, str] | None) -> None:
+        known = self._by_name.get(name)
+        if known is not None and row is not _UNCHANGED and (row is None or row.topic_id != known.topic_id):
+            self._forget(known)
+            known = None
+        if row is None or (row is _UNCHANGED and known is None):
+            return
+        if known is None:
+            configs = own or {}
+            config = self._config_or(configs, self.broker_config.topic_config({}), name)
+            topic = Topic(name, row.topic_id, row.partitions, row.created_ms, configs, config)
+            self._keep(topic)
+            self._topics += 1
+            self._partitions += topic.partitions
+            self._tell(lambda listener: listener.topic_created(topic))
+            return
+        configs = known.configs if own is None else own
+        partitions = known.partitions if row is _UNCHANGED else max(row.partitions, known.partitions)
+        after = replace(
+            known, partitions=partitions, configs=configs, config=self._config_or(configs, known.config, name)
+        )
+        if after != known or dict(after.configs) != dict(known.configs):
+            self._partitions += after.partitions - known.partitions
+            self._become(after)
+
     # Looking up
 
     def __len__(self) -> int:
@@ -302,10 +369,7 @@ class Topics:
             deleted = DeletedTopicRow(topic.topic_id, name)  # so that its logs are removed even after a crash
             changes: list[Change] = [Delete(TopicRow, (name,)), Delete(ConfigRow, (TOPIC, name)), Put(deleted)]
             await self.writes.decided(changes)
-            del self._by_name[name], self._by_id[topic.topic_id], self._plain_names[_plain(name)]
-            self._topics -= 1
-            self._partitions -= topic.partitions
-            self._tell(lambda listener: listener.topic_deleted(topic))
+            self._forget(topic)
             return topic
 
     async def _add_partitions(
@@ -426,6 +490,12 @@ class Topics:
     def _keep(self, topic: Topic) -> None:
         self._by_name[topic.name] = self._by_id[topic.topic_id] = topic
         self._plain_names[_plain(topic.name)] = topic.name
+
+    def _forget(self, topic: Topic) -> None:
+        del self._by_name[topic.name], self._by_id[topic.topic_id], self._plain_names[_plain(topic.name)]
+        self._topics -= 1
+        self._partitions -= topic.partitions
+        self._tell(lambda listener: listener.topic_deleted(topic))
 
     def _become(self, after: Topic) -> None:
         before = self._by_name[after.name]

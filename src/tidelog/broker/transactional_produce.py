@@ -7,7 +7,7 @@ has to wait until its partition is added.
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
 from tidelog.broker.coordination.transactions import errors as refused
 from tidelog.broker.coordination.transactions import messages as m
@@ -17,6 +17,9 @@ from tidelog.errors import TidelogError
 from tidelog.model import TopicPartition
 from tidelog.promise import Promise
 from tidelog.records.batch import HEADER_SIZE, LENGTH_END, TRANSACTIONAL_BIT, ReadBuffer, header_struct
+
+if TYPE_CHECKING:
+    from tidelog.broker.remote_transactions import Verification
 
 R = TypeVar("R")
 
@@ -53,10 +56,19 @@ def in_transaction(
     produce: Callable[[Refusals], R | Awaitable[R]],
     *,
     adds: bool,
+    verification: "Verification | None" = None,
 ) -> R | Awaitable[R]:
-    """The result of `produce`, which is called with the refused partitions, after the producer's earlier requests."""
+    """The result of `produce`, which is called with the refused partitions, after the producer's earlier requests.
+    With `verification` a coordinator of another broker may be asked."""
     if not parts:
         return produce({})
+    if verification is not None and verification.is_needed(transactional_id):
+        place = transactions.start_line(parts[0].producer_id)
+        return asyncio.shield(
+            asyncio.get_running_loop().create_task(
+                _verified_in_line(place, verification, transactional_id, parts, produce, adds)
+            )
+        )
     refusals, missing = _checked(transactions, transactional_id, parts, adds)
     producer_id = parts[0].producer_id
     line = transactions.wait_in_line(producer_id)
@@ -69,6 +81,22 @@ def in_transaction(
         _in_line(line, transactions, transactional_id, parts, produce, adds)
     )
     return asyncio.shield(task)
+
+
+async def _verified_in_line(
+    line: PlaceInLine,
+    verification: "Verification",
+    transactional_id: str,
+    parts: Sequence[Part],
+    produce: Callable[[Refusals], R | Awaitable[R]],
+    adds: bool,
+) -> R:
+    try:
+        await line.turn()
+        produced = produce(await verification.refusals(transactional_id, parts, adds=adds))
+    finally:
+        line.leave()
+    return await produced if isinstance(produced, Awaitable) else produced
 
 
 async def _in_line(

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -18,7 +18,7 @@ from tidelog.broker.coordination.groups import GroupCoordinator
 from tidelog.broker.coordination.transactions import Ending, Outcome, TransactionCoordinator
 from tidelog.broker.coordination.transactions import messages as m
 from tidelog.broker.coordination.transactions.errors import NotCoordinator
-from tidelog.broker.ownership import Coordinated, Ownership
+from tidelog.broker.ownership import NOBODY, Coordinated, NotLeader, Ownership
 from tidelog.broker.partition import Partition
 from tidelog.broker.producer_ids import ProducerIds
 from tidelog.broker.shell import Alarm, monotonic_ms, now_ms, send, tell
@@ -30,6 +30,9 @@ from tidelog.model import TopicPartition
 from tidelog.promise import Promise
 from tidelog.storage.log import Appended
 from tidelog.storage.trouble import Trouble
+
+if TYPE_CHECKING:
+    from tidelog.broker.remote_transactions import Markers
 
 MARKER_RETRY_S = 1.0
 MARKED_AT_ONCE = 200  # partitions, in about 10 ms
@@ -53,9 +56,12 @@ class Transactions:
         groups: GroupCoordinator,
         ownership: Ownership,
         fence: Fence | None = None,
+        markers: "Markers | None" = None,
     ) -> None:
+        """`markers` writes to partitions that other brokers lead."""
         self.coordinator = coordinator
         self._ownership = ownership
+        self._markers = markers
         self._writes = Writes(metadata, fence)
         self._is_resigned = False
         self._news = coordinator.bounds.news
@@ -138,8 +144,10 @@ class Transactions:
 
     # Carrying decisions out
 
-    def _resign(self) -> None:
+    def resign(self) -> None:
         """Another broker owns the transactions."""
+        if self._is_resigned:
+            return
         self._is_resigned = True
         self._alarm.close()
         self._endings.clear()
@@ -158,7 +166,7 @@ class Transactions:
 
     def _stored(self, outcome: Outcome, error: TidelogError | None) -> None:
         if isinstance(error, Fenced):
-            self._resign()
+            self.resign()
             self._carry_out(outcome)
             return
         if error is not None:
@@ -242,9 +250,10 @@ class Transactions:
 
     def _append_markers(
         self, ending: Ending, partitions: Sequence[TopicPartition]
-    ) -> tuple[list[Promise[Appended]], bool]:
+    ) -> tuple[list[Promise[Any]], bool]:
         """Promises of the appended markers, and whether all markers could be appended."""
-        appended: list[Promise[Appended]] = []
+        appended: list[Promise[Any]] = []
+        elsewhere: dict[int, list[TopicPartition]] = {}  # by leader
         is_done = True
         at_ms = now_ms()
         coordinator = self._ownership.coordinator(Coordinated.TRANSACTIONAL_ID, ending.transactional_id)
@@ -261,6 +270,13 @@ class Transactions:
             except UnknownTopic:
                 self._trouble.forget((topic, index))
                 continue
+            except NotLeader as error:
+                leader = self._markers.leader_of(topic, index) if self._markers is not None else NOBODY
+                if leader in (NOBODY, self._ownership.node_id):
+                    self._trouble.failed((topic, index), error, partition=f"{topic}-{index}")
+                    is_done = False
+                else:
+                    elsewhere.setdefault(leader, []).append(TopicPartition(topic, index))
             except InvalidProducerEpoch as error:  # a producer with a newer epoch has ended it
                 log.warning("a marker is no longer needed", partition=f"{topic}-{index}", reason=str(error))
             except Exception as error:  # even a bug: try again later, and go on with the other partitions
@@ -271,6 +287,9 @@ class Transactions:
                 self._trouble.worked((topic, index), partition=f"{topic}-{index}")
                 if isinstance(marker, Promise):
                     appended.append(marker)
+        for leader, those in elsewhere.items():
+            assert self._markers is not None
+            appended.append(self._markers.write(leader, ending, those, coordinator.epoch))
         return appended, is_done
 
     async def close(self) -> None:

@@ -49,12 +49,14 @@ def handle(request: Request, message: ProduceRequest) -> ProduceResponse | Await
     transactional_id = message.transactional_id
     if transactional_id is None:
         return _produce(request, message, None)
+    broker = broker_of(request)
     return in_transaction(
-        broker_of(request).transactions,
+        broker.transactions,
         transactional_id,
         _parts(request, message),
         lambda refusals: _produce(request, message, refusals),
         adds=request.version >= _ADDS_FROM,
+        verification=broker.verification,
     )
 
 

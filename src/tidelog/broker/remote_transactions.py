@@ -1,0 +1,186 @@
+"""Transactions whose partitions and coordinator are on different brokers.
+
+The coordinator writes its markers to the leaders of the partitions (`Markers`). A leader asks the coordinator before
+the first batch of a transaction is appended (`Verification`): is this transaction open, and is the partition in it?
+It does not ask again while the log itself shows that the transaction is open.
+
+Between the coordinator's answer and the append, a marker may arrive that ends the transaction. The batch would then
+begin a transaction that nobody ends. So each marker cancels the verifications of its producer that are under way
+(`Partition.begin_verification`), and their batches are refused, as in Kafka (KIP-890).
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tidelog.broker.coordination.transactions import Ending
+from tidelog.broker.coordination.transactions import errors as refused
+from tidelog.broker.ownership import NOBODY, Coordinated, Ownership
+from tidelog.broker.peers import Peers
+from tidelog.broker.topics import Topics
+from tidelog.broker.transactional_produce import NotInTransaction, Part, Refusals
+from tidelog.errors import TidelogError
+from tidelog.model import TopicPartition
+from tidelog.promise import Promise
+from tidelog.wire.error_codes import ErrorCode, name_of
+from tidelog.wire.generated.add_partitions_to_txn import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
+from tidelog.wire.generated.write_txn_markers import WritableTxnMarker, WritableTxnMarkerTopic, WriteTxnMarkersRequest
+
+if TYPE_CHECKING:
+    from tidelog.broker.partition import Partition
+
+_ENDED = frozenset({0, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})  # a newer producer has ended it
+_REFUSALS: dict[int, type[refused.TransactionError]] = {
+    each.kafka_code: each
+    for each in (
+        refused.ProducerFenced,
+        refused.InvalidProducerEpoch,
+        refused.InvalidProducerIdMapping,
+        refused.ConcurrentTransactions,
+        refused.PolicyViolation,
+    )
+}
+_NOT_IN_TRANSACTION = frozenset({ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE})
+
+
+class MarkersRefused(TidelogError):
+    """Some markers of a request were not written: write them again, after looking up the leaders."""
+
+    retriable = True
+
+
+def _by_topic(partitions: Sequence[TopicPartition]) -> dict[str, list[int]]:
+    topics: dict[str, list[int]] = {}
+    for topic, index in partitions:
+        topics.setdefault(topic, []).append(index)
+    return topics
+
+
+class Markers:
+    """Writes markers to partitions that other brokers lead."""
+
+    def __init__(self, peers: Peers, topics: Topics, ownership: Ownership) -> None:
+        self._peers = peers
+        self._topics = topics
+        self._ownership = ownership
+        self._writing: set[asyncio.Task[None]] = set()
+
+    def leader_of(self, name: str, index: int) -> int:
+        topic = self._topics.find(name)
+        return NOBODY if topic is None else self._ownership.leader(topic.topic_id, index).broker_id
+
+    def write(
+        self, broker_id: int, ending: Ending, partitions: Sequence[TopicPartition], coordinator_epoch: int
+    ) -> Promise[None]:
+        """A promise that the markers are durable. It fails if some are not, or if that is unknown."""
+        written: Promise[None] = Promise()
+        task = asyncio.create_task(self._write(broker_id, ending, partitions, coordinator_epoch, written))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+        return written
+
+    async def _write(
+        self,
+        broker_id: int,
+        ending: Ending,
+        partitions: Sequence[TopicPartition],
+        coordinator_epoch: int,
+        written: Promise[None],
+    ) -> None:
+        topics = [WritableTxnMarkerTopic(topic, indexes) for topic, indexes in _by_topic(partitions).items()]
+        marker = WritableTxnMarker(ending.producer_id, ending.epoch, ending.committed, topics, coordinator_epoch)
+        try:
+            reply = await self._peers.ask(broker_id, "WriteTxnMarkers", WriteTxnMarkersRequest([marker]), at_most=1)
+            failed = [
+                f"{topic.name}-{each.partition_index}: {name_of(each.error_code)}"
+                for result in reply.markers
+                for topic in result.topics
+                for each in topic.partitions
+                if each.error_code not in _ENDED and self._topics.find(topic.name) is not None
+            ]
+            if failed:
+                raise MarkersRefused(f"broker {broker_id} refused markers: {', '.join(failed[:5])}")
+        except Exception as error:
+            written.fail(error)
+        else:
+            written.settle(None)
+
+    async def close(self) -> None:
+        tasks = list(self._writing)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+class Verification:
+    """Asks the coordinators of other brokers about the transactions that write to partitions of this one."""
+
+    def __init__(self, peers: Peers, ownership: Ownership, find: "Callable[[str, int], Partition | None]") -> None:
+        self._peers = peers
+        self._ownership = ownership
+        self._find = find
+
+    def is_needed(self, transactional_id: str) -> bool:
+        """False if this broker is the coordinator: then it knows."""
+        coordinator = self._ownership.coordinator(Coordinated.TRANSACTIONAL_ID, transactional_id)
+        return coordinator.broker_id != self._ownership.node_id
+
+    async def refusals(self, transactional_id: str, parts: Sequence[Part], *, adds: bool) -> Refusals:
+        """The partitions whose batches must not be appended, with the reasons. No await may come between this and the
+        appends."""
+        unknown = [(part, partition) for part in parts if (partition := self._unverified(part)) is not None]
+        if not unknown:
+            return {}
+        guards = [(partition, part, partition.begin_verification(part.producer_id)) for part, partition in unknown]
+        asked = [part for part, _ in unknown]
+        try:
+            codes = await self._ask(transactional_id, asked, adds=adds)
+        except TidelogError as error:
+            why = refused.CoordinatorNotAvailable(f"the transaction could not be verified: {error}")
+            codes = None
+        refusals: Refusals = {}
+        for partition, part, guard in guards:
+            is_guarded = partition.end_verification(part.producer_id, guard)
+            if codes is None:
+                refusals[part.partition] = why
+            elif code := codes.get(part.partition, int(ErrorCode.UNKNOWN_SERVER_ERROR)):
+                kind = _REFUSALS.get(code, refused.CoordinatorNotAvailable)
+                if code in _NOT_IN_TRANSACTION:
+                    kind = NotInTransaction
+                refusals[part.partition] = kind(f"the coordinator refused {part.partition}: {name_of(code)}")
+            elif not is_guarded:
+                refusals[part.partition] = refused.ConcurrentTransactions(
+                    f"a transaction of producer {part.producer_id} has just ended in {part.partition}"
+                )
+        return refusals
+
+    def _unverified(self, part: Part) -> "Partition | None":
+        partition = self._find(*part.partition)
+        if partition is None or part.producer_id in partition.log.open_transactions():
+            return None
+        return partition
+
+    async def _ask(self, transactional_id: str, parts: Sequence[Part], *, adds: bool) -> dict[TopicPartition, int]:
+        first = parts[0]
+        topics = _by_topic([part.partition for part in parts])
+        transaction = AddPartitionsToTxnTransaction(
+            transactional_id,
+            first.producer_id,
+            first.epoch,
+            not adds,
+            [AddPartitionsToTxnTopic(topic, indexes) for topic, indexes in topics.items()],
+        )
+        coordinator = self._ownership.coordinator(Coordinated.TRANSACTIONAL_ID, transactional_id)
+        reply = await self._peers.ask(
+            coordinator.broker_id, "AddPartitionsToTxn", AddPartitionsToTxnRequest([transaction])
+        )
+        return {
+            TopicPartition(topic.name, each.partition_index): reply.error_code or each.partition_error_code
+            for result in reply.results_by_transaction
+            for topic in result.topic_results
+            for each in topic.results_by_partition
+        } or dict.fromkeys((part.partition for part in parts), reply.error_code)
