@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from tests.support.fake_order import FakeOrder
+from tests.support.faulty_objects import MemoryObjects
 from tests.support.logs import EPOCH, NOW_MS, batch, stored
 from tests.support.memory_files import MemoryFiles
+from tests.support.shared_store import AT_ONCE, LeadingStore
 from tests.support.slow_engine import Pace, SlowStore
 from tidelog.errors import (
     CorruptBatch,
@@ -29,7 +32,10 @@ from tidelog.storage.log import Appended, LogStore, PartitionLog, ReadResult
 Story = Callable[[PartitionLog], Coroutine[Any, Any, None]]
 Play = Callable[..., None]
 
-ENGINES = ["files", "files in memory", "without a tail", "cold", "slow", "very slow"]
+ENGINES = [
+    *("files", "files in memory", "without a tail", "cold", "slow", "very slow"),
+    *("shared", "shared without a tail"),
+]
 
 
 @pytest.fixture(params=ENGINES)
@@ -46,6 +52,10 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
                 return LocalStore(str(tmp_path), no_tail)
             case "slow" | "very slow":
                 return SlowStore(str(tmp_path), pace=Pace(0.0005 if request.param == "slow" else 0.01))
+            case "shared":
+                return LeadingStore(FakeOrder(), MemoryObjects(), 1, writing=AT_ONCE)
+            case "shared without a tail":
+                return LeadingStore(FakeOrder(), MemoryObjects(), 1, no_tail, AT_ONCE)
             case _:
                 return LocalStore("/data", no_tail, files=files)
 

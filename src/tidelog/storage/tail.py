@@ -13,6 +13,7 @@ from tidelog.records.batch import ReadBuffer
 
 _COPY_BELOW = 16 << 10
 _MOST_BATCHES, _MOST_BYTES = 32, 64 << 10  # per read of a reader that keeps up
+_MOST_PARTS = 1024  # per read, if there is no page cache behind the tail
 _PLACE_BYTES = 64
 
 
@@ -20,10 +21,12 @@ class TailCache:
     """The budget that the tails share. Each batch is charged its size and a little for its place in the queue, so
     that neither data nor bookkeeping can outgrow the capacity."""
 
-    __slots__ = ("_order", "capacity_bytes", "size_bytes")
+    __slots__ = ("_order", "capacity_bytes", "is_over_files", "size_bytes")
 
-    def __init__(self, capacity_bytes: int) -> None:
+    def __init__(self, capacity_bytes: int, *, is_over_files: bool = True) -> None:
+        """`is_over_files`: what is not in the tail is in a file, which serves many or large batches as cheaply."""
         self.capacity_bytes = capacity_bytes
+        self.is_over_files = is_over_files
         self.size_bytes = 0
         self._order: deque[Tail] = deque()
 
@@ -63,6 +66,8 @@ class Tail:
             keep = bytes(batch)
         elif 2 * size >= len(batch.obj):  # type: ignore[arg-type]  # bytes or a bytearray
             keep = batch
+        elif not self._cache.is_over_files:
+            keep = bytes(batch)
         else:
             self.clear()
             return
@@ -76,7 +81,9 @@ class Tail:
         bases = self._base_offsets
         at = bisect_right(bases, offset, self._first) - 1
         views = self._views
-        if at < self._first or (len(views) - at > _MOST_BATCHES and max_bytes > _MOST_BYTES):
+        if at < self._first:
+            return None
+        if len(views) - at > _MOST_BATCHES and max_bytes > _MOST_BYTES and self._cache.is_over_files:
             return None
         found: list[ReadBuffer] = []
         while at < len(views) and bases[at] < up_to:
@@ -86,6 +93,8 @@ class Tail:
                 break
             found.append(view)
             at += 1
+            if len(found) == _MOST_PARTS:
+                break
         return found
 
     def drop_oldest(self) -> int:

@@ -38,8 +38,8 @@ from tidelog.storage.local.layout import DELETED, LOCK, LOGS, partition_director
 from tidelog.storage.local.log import LocalLog, Shared
 from tidelog.storage.local.recovery import make_new
 from tidelog.storage.local.segment import LOG, segment_name
-from tidelog.storage.local.upkeep import Failures, KeepFrom, UpkeepLoop, keep_up, keep_up_in_steps
 from tidelog.storage.log import CacheUse, LogStore, Place, Stray, UpkeepPolicy
+from tidelog.storage.retention import Failures, KeepFrom, UpkeepLoop, keep_up, keep_up_in_steps
 from tidelog.storage.tail import TailCache
 
 P = ParamSpec("P")

@@ -1,22 +1,30 @@
-"""The regular upkeep of a store's logs: apply retention, seal old segments, forget idle producers."""
+"""The regular upkeep of a store's logs, for every engine: deletes what is too old or too much, forgets idle
+producers."""
 
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Protocol, TypeAlias
 
 import structlog
 
 from tidelog.errors import LogClosed, TidelogError
 from tidelog.model import Offset, PartitionIdentity, TimestampMs, TopicPartition
-from tidelog.storage.local.log import LocalLog
+from tidelog.promise import Promise
 from tidelog.storage.log import UpkeepPolicy
 from tidelog.storage.trouble import Trouble
 
-if TYPE_CHECKING:
-    from tidelog.promise import Promise
 
-Logs: TypeAlias = Mapping[PartitionIdentity, LocalLog]
+class RetainedLog(Protocol):
+    @property
+    def partition(self) -> TopicPartition: ...
+
+    def retain(self, now_ms: TimestampMs, *, keep_from: Offset | None = None) -> Promise[Offset] | None:
+        """Delete the oldest records if they are too old or the log is too large, but no record from `keep_from` on.
+        Returns the promise of the new start, or None if there is nothing to delete."""
+
+
+Logs: TypeAlias = Mapping[PartitionIdentity, RetainedLog]
 """The open logs. Logs may be added and removed while the upkeep runs."""
 KeepFrom: TypeAlias = Callable[[TopicPartition], Offset | None]
 Failures: TypeAlias = dict[TopicPartition, Exception]
@@ -100,7 +108,7 @@ class _Turn:
         self.deletions: list[tuple[TopicPartition, Promise[Offset]]] = []
         self.failures: Failures = {}
 
-    def begin(self, log: LocalLog) -> None:
+    def begin(self, log: RetainedLog) -> None:
         """A failure of one log, even a bug of ours, must not stop the upkeep of the others."""
         try:
             moved = log.retain(self._now_ms, keep_from=self._keep_from(log.partition))
