@@ -26,8 +26,8 @@ def is_of_database(error: BaseException) -> bool:
 def is_lost(error: BaseException) -> bool:
     """True if the session on the server has ended or may end: nothing more can be learned over this connection."""
     if isinstance(error, asyncpg.PostgresError):
-        severity = getattr(error, "severity_en", None) or getattr(error, "severity", None)
-        return severity != "ERROR"  # asyncpg itself raises some of these, without a severity, for a lost connection
+        severity = getattr(error, "severity_en", None)  # None: the driver itself raised it
+        return severity in ("FATAL", "PANIC") or (error.sqlstate or "").startswith("08")
     return isinstance(error, OSError | asyncpg.InternalClientError)  # TimeoutError is an OSError
 
 
@@ -59,12 +59,11 @@ def explained(error: BaseException, action: str, where: str) -> TidelogError:
         if state == "53100":
             return StorageFull(f"cannot {action} {where}: the disk of PostgreSQL is full ({what})")
         if state.startswith("22") or state == "23502":  # also a null in a NOT NULL column
-            return InvalidInput(f"a value cannot be stored: {what}")
+            # The driver's own message repeats the value; its cause does not.
+            return InvalidInput(f"a value cannot be stored: {error.__cause__ or what}")
         advice = _refusal(state)
         if advice is not None:
             return StorageUnavailable(f"cannot {action} {where}: {advice} ({what})")
-    elif isinstance(error, asyncpg.InterfaceError) and isinstance(error, ValueError):
-        return InvalidInput(f"a value cannot be stored: {error.__cause__}")  # the error itself repeats the value
     return StorageUnavailable(f"cannot {action} {where}: {what}")
 
 

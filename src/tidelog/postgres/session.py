@@ -94,7 +94,8 @@ class Session:
         self._units: deque[_Unit] = deque()
         self._wake = asyncio.Event()
         self._tried = asyncio.Event()  # the first attempt to connect has ended
-        self._closing = asyncio.Event()
+        self._is_closing = False
+        self._last_call = asyncio.Event()  # no further attempts to connect
         self._connecting: asyncio.Task[None] | None = None
         self._task = self._loop.create_task(self._run(), name="postgres session")
 
@@ -131,16 +132,21 @@ class Session:
         """The unit may run several times. It must not begin or end transactions; savepoints are allowed."""
         return await self._ask(work, "BEGIN", is_change=True)
 
-    async def close(self) -> None:
-        """Finish the units that wait, but do not connect for them, and close the connection."""
-        self._closing.set()
+    def stop_connecting(self) -> None:
+        """From now on units fail at once if there is no connection. For a process that is about to end."""
+        self._last_call.set()
         self._wake.set()
         if self._connecting is not None:
             self._connecting.cancel()
+
+    async def close(self) -> None:
+        """Finish the units that wait, but do not connect for them, and close the connection."""
+        self._is_closing = True
+        self.stop_connecting()
         await asyncio.shield(self._task)
 
     async def _ask(self, work: Work[T], begin: str, *, is_change: bool) -> T:
-        if self._closing.is_set():
+        if self._is_closing:
             raise StoreClosed(f"the session with {self.settings} is closed")
         unit = _Unit(work, begin, is_change)
         unit.expiry = self._loop.call_later(self.settings.deadline_s, self._expire, unit)
@@ -162,18 +168,19 @@ class Session:
     async def _run(self) -> None:
         pause_s = _FIRST_PAUSE_S
         try:
-            while self._units or not self._closing.is_set():
-                if not self.is_connected:
-                    if await self._connect():
-                        pause_s = _FIRST_PAUSE_S
-                    elif not self._closing.is_set():
-                        await self._sleep(pause_s)
-                        pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-                elif self._units:
+            while self._units or not self._is_closing:
+                if self._units and self.is_connected:
                     await self._do(self._units.popleft(), self._connection)  # type: ignore[arg-type]
-                else:
+                elif self.is_connected or (self._last_call.is_set() and not self._units):
                     self._wake.clear()
                     await self._wake.wait()
+                elif self._last_call.is_set():
+                    self._fail_all(self._failure or StorageUnavailable(f"there is no connection to {self.settings}"))
+                elif await self._connect():
+                    pause_s = _FIRST_PAUSE_S
+                else:
+                    await self._sleep(pause_s)
+                    pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
         finally:
             self._fail_all(StoreClosed(f"the session with {self.settings} is closed"))
             await self._hang_up()
@@ -181,20 +188,17 @@ class Session:
     async def _sleep(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(seconds):
-                await self._closing.wait()
+                await self._last_call.wait()
         except TimeoutError:
             pass
 
     async def _connect(self) -> bool:
         self._drop("the server closed it")
-        if self._closing.is_set():
-            self._fail_all(StorageUnavailable(f"there is no connection to {self.settings}"))
-            return False
         self._connecting = self._loop.create_task(self._open_connection())
         try:
             await self._connecting
         except asyncio.CancelledError:
-            if not self._closing.is_set():
+            if not self._last_call.is_set():
                 raise
             return False
         except Exception as error:
