@@ -143,12 +143,48 @@ def _address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
+AUTO = -1
+"""As a node id: take one that no other broker of the cluster has."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """A cluster of brokers that share a database and an object store."""
+
+    metadata: str = field(repr=False)  # it may contain a password
+    """URL of the database: postgresql://..."""
+    storage: str
+    """URL of the object store: s3://bucket/prefix, gs://..., az://..., file:///directory."""
+    linger_ms: int = 5
+    bundle_bytes: int = 4 << 20
+    buffer_bytes: int = 64 << 20
+    cache_bytes: int = 64 << 20
+
+    def __post_init__(self) -> None:
+        problems = [
+            f"cluster.{name.replace('_', '-')} must be at least {least}, not {getattr(self, name)}"
+            for name, least in (
+                ("linger_ms", 0),
+                ("bundle_bytes", 1024),
+                ("buffer_bytes", 1 << 20),
+                ("cache_bytes", 0),
+            )
+            if getattr(self, name) < least
+        ]
+        for name, is_set in (("metadata", self.metadata), ("storage", self.storage)):
+            if not is_set:
+                problems.append(f"cluster.{name} is not set: a cluster needs cluster.metadata and cluster.storage")
+        if problems:
+            raise InvalidSettings(problems)
+
+
 @dataclass(frozen=True, slots=True)
 class NodeSettings:
     """All settings of one broker process, validated."""
 
     data_dir: str = "tidelog-data"
     node_id: int = 0
+    cluster: ClusterSettings | None = None
     listeners: tuple[ListenerSettings, ...] = (ListenerSettings("127.0.0.1", 9092),)
     allow_anonymous: bool = False
     max_pending_bytes: int = 32 << 20
@@ -165,7 +201,7 @@ class NodeSettings:
         problems = [
             f"{name.replace('_', '-')} must be at least {least}, not {getattr(self, name)}"
             for name, least in (
-                ("node_id", 0),
+                ("node_id", 0 if self.cluster is None else AUTO),
                 ("max_pending_bytes", 1024),
                 ("max_total_pending_bytes", 1 << 20),
                 ("max_total_reply_bytes", 1 << 20),

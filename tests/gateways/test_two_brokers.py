@@ -86,7 +86,7 @@ class TwoBrokers(Ownership):
 
 @pytest.fixture
 def broker(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedBroker]:
-    monkeypatch.setattr("tidelog.node.SoleOwnership", TwoBrokers)
+    monkeypatch.setattr("tidelog.node.node.SoleOwnership", TwoBrokers)
     with embedded() as running:
         running.create_topic(TOPIC, 2)
         yield running

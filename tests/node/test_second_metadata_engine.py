@@ -43,7 +43,7 @@ class Engine:
 @pytest.fixture(params=[1, 2])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     made = Engine(request.param)
-    monkeypatch.setattr("tidelog.node.open_store", made.open)
+    monkeypatch.setattr("tidelog.node.node.open_store", made.open)
     monkeypatch.setattr(writes, "REPEAT_S", 0.005)
     yield made
     assert made.unknown > 10, "there was something to get over"

@@ -26,6 +26,7 @@ from tidelog.broker.tables import Tables
 from tidelog.broker.topic_logs import TopicLogs, identity
 from tidelog.broker.topics import Topic, Topics, UnknownTopic
 from tidelog.broker.transactions import Transactions
+from tidelog.broker.writes import Writes
 from tidelog.errors import StorageError, TidelogError, fresh
 from tidelog.metadata.store import MetadataStore
 from tidelog.model import Offset, PartitionIdentity, ProducerId, TopicPartition
@@ -102,7 +103,6 @@ class Broker:
         self.groups = groups
         self.transactions = transactions
         self.producer_ids = producer_ids
-        self.writes = topics.writes
         self.ownership = ownership
         self.admission = Admission()
         self.verification: Verification | None = None
@@ -119,6 +119,11 @@ class Broker:
         topics.preparation = self
         topics.listen(self)
         topics.listen(self.tables)
+
+    @property
+    def writes(self) -> Writes:
+        """For changes of configs, which have the same owner as topics."""
+        return self.topics.writes
 
     @property
     def config(self) -> BrokerConfig:
@@ -296,6 +301,8 @@ class Broker:
             raise UnknownTopic(f"there is no partition {index} of topic {topic!r:.260}")
         partition = partitions[index]
         if isinstance(partition, Partition):
+            if not self.ownership.is_sole:
+                self._check_leader(topic, index)
             return partition
         return self._opened_now(topic, index, partition)
 
@@ -308,13 +315,14 @@ class Broker:
         partitions = self._partitions.get(topic) if topic is not None else None
         if topic is None or partitions is None or not 0 <= index < len(partitions):
             return None
-        partition = partitions[index]
-        if isinstance(partition, Partition):
-            return partition
         try:
-            return self._opened_now(topic, index, partition)
+            return self.partition(topic, index)
         except TidelogError:
             return None
+
+    def _check_leader(self, name: str, index: int) -> None:
+        """A broker that was paused, or has lost the database, may be out of date: it then serves nothing."""
+        self.ownership.check_leader(self.topics.get(name).topic_id, index)
 
     def _opened_now(self, topic: str, index: int, unopened: Unopened) -> Partition:
         """Try again to open a partition, because a request needs it: the cause may be gone, for example a lack of

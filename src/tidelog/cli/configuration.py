@@ -2,6 +2,8 @@
 
     data-dir = "tidelog-data"                     TIDELOG_DATA_DIR        --data-dir, --set data-dir=...
     listeners = ["127.0.0.1:9092"]                TIDELOG_LISTENERS       --listen
+    [cluster]
+    metadata = "postgresql://..."                 TIDELOG_CLUSTER_METADATA          --set cluster.metadata=...
     [kafka]
     "log.retention.ms" = 3600000                  TIDELOG_KAFKA_LOG_RETENTION_MS    --set kafka.log.retention.ms=...
 
@@ -10,6 +12,7 @@ read first and checked together, so that all problems are shown at once, unknown
 """
 
 import os
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
@@ -17,11 +20,13 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from tidelog.errors import InvalidSettings
-from tidelog.settings import ListenerSettings, NodeSettings, StorageSettings
+from tidelog.settings import AUTO, ClusterSettings, ListenerSettings, NodeSettings, StorageSettings
 
 DEFAULT_FILE = "tidelog.toml"
 ENVIRONMENT = "TIDELOG_"
 KAFKA = "kafka."
+CLUSTER = "cluster."
+_METADATA, _METADATA_FILE = "cluster.metadata", "cluster.metadata-file"
 
 
 class Given(NamedTuple):
@@ -58,6 +63,13 @@ def _number(value: Any) -> int:  # noqa: ANN401
         return int(value)
     except ValueError:
         raise ValueError("a whole number") from None
+
+
+def _node_id(value: Any) -> int:  # noqa: ANN401
+    try:
+        return AUTO if value == "auto" else _number(value)
+    except ValueError:
+        raise ValueError("a whole number, or auto in a cluster") from None
 
 
 def _truth(value: Any) -> bool:  # noqa: ANN401
@@ -99,10 +111,11 @@ def _address(text: str) -> tuple[str, int]:
 
 
 _NODE = NodeSettings()
+_IN_CLUSTER = ClusterSettings("-", "-")
 _STORAGE = StorageSettings()
 KEYS: dict[str, _Key] = {
     "data-dir": _Key(_NODE.data_dir, _text, "Directory of all data."),
-    "node-id": _Key(str(_NODE.node_id), _number, "Id of this broker."),
+    "node-id": _Key(str(_NODE.node_id), _node_id, "Id of this broker; in a cluster also auto: an unused one."),
     "listeners": _Key("127.0.0.1:9092", _listeners, "Addresses to listen on: HOST:PORT[=ADVERTISED_HOST:PORT], ..."),
     "allow-anonymous": _Key("false", _truth, "Allow connections without authentication from other machines."),
     "max-pending-bytes": _Key(
@@ -135,6 +148,23 @@ KEYS: dict[str, _Key] = {
         "Maximum number of segments with open files, if the system allows as many.",
     ),
     "flush-threads": _Key(str(_STORAGE.flush_threads), _number, "Number of threads that flush files to disk."),
+    _METADATA: _Key("", _text, "URL of the cluster's database: postgresql://user:password@host/database."),
+    _METADATA_FILE: _Key("", _text, "File that contains the URL of the cluster's database."),
+    "cluster.storage": _Key(
+        "", _text, "URL of the cluster's object store: s3://bucket/prefix, gs://..., az://..., file:///directory."
+    ),
+    "cluster.linger-ms": _Key(
+        str(_IN_CLUSTER.linger_ms), _number, "How long appends are gathered before they are uploaded together."
+    ),
+    "cluster.bundle-bytes": _Key(
+        str(_IN_CLUSTER.bundle_bytes), _number, "Appends of this size are uploaded without waiting for more."
+    ),
+    "cluster.buffer-bytes": _Key(
+        str(_IN_CLUSTER.buffer_bytes), _number, "Limit of appended data that is not uploaded yet."
+    ),
+    "cluster.cache-bytes": _Key(
+        str(_IN_CLUSTER.cache_bytes), _number, "Memory that caches data read from the object store."
+    ),
     "log-level": _Key("info", _one_of("debug", "info", "warning", "error"), "Lowest level of messages to log."),
     "log-format": _Key("auto", _one_of("auto", "human", "json"), "auto: human on a terminal, json otherwise."),
 }
@@ -160,7 +190,8 @@ def load(file: str | None, flags: Mapping[str, Any], environment: Mapping[str, s
             values[name] = key.parse(given[name].value)
         except ValueError as error:
             shown = given[name]
-            problems.append(f"{name} must be {error}, not {shown.value!r} ({shown.source})")
+            wrong = "" if name == _METADATA else f", not {shown.value!r}"
+            problems.append(f"{name} must be {error}{wrong} ({shown.source})")
     return Configuration(_node(values, given, problems), values["log-level"], values["log-format"], given)
 
 
@@ -175,16 +206,53 @@ def _node(values: dict[str, Any], given: dict[str, Given], problems: list[str]) 
     except InvalidSettings as error:
         problems += error.problems
     node = None
+    cluster = _cluster(values, problems)
     try:
-        arguments = {name.replace("-", "_"): value for name, value in values.items() if not name.startswith("log-")}
+        arguments = {
+            name.replace("-", "_"): value for name, value in values.items() if not name.startswith(("log-", CLUSTER))
+        }
         storage = {name: arguments.pop(name) for name in _IN_STORAGE if name in arguments}
         if not problems or len(values) == len(KEYS):
-            node = NodeSettings(**arguments, storage=StorageSettings(**storage), kafka=kafka)
+            node = NodeSettings(**arguments, storage=StorageSettings(**storage), kafka=kafka, cluster=cluster)
     except InvalidSettings as error:
         problems += error.problems
     if problems or node is None:
         raise InvalidSettings(problems)
     return node
+
+
+def _cluster(values: dict[str, Any], problems: list[str]) -> ClusterSettings | None:
+    """None unless the database or the object store of a cluster is named."""
+    named = dict(values)
+    path = named.pop(_METADATA_FILE, "")
+    if path and named.get(_METADATA):
+        problems.append(f"{_METADATA} and {_METADATA_FILE} are both set: use one of them")
+    elif path:
+        try:
+            with open(path) as file:
+                named[_METADATA] = file.read().strip()
+        except OSError as error:
+            problems.append(f"{_METADATA_FILE}: cannot read {path}: {error.strerror or error}")
+    if not named.get(_METADATA) and not named.get("cluster.storage"):
+        return None
+    try:
+        return ClusterSettings(
+            **{
+                name.removeprefix(CLUSTER).replace("-", "_"): value
+                for name, value in named.items()
+                if name.startswith(CLUSTER)
+            }
+        )
+    except InvalidSettings as error:
+        problems += error.problems
+    return None
+
+
+def shown(name: str, given: Given) -> Any:  # noqa: ANN401
+    """A setting's value, without secrets."""
+    if name == _METADATA and given.value:
+        return re.sub(r"(://[^:/@]*):.*@", r"\1:...@", str(given.value))
+    return given.value
 
 
 def _from_file(file: str | None, problems: list[str]) -> list[tuple[str, Any, str]]:
@@ -199,14 +267,15 @@ def _from_file(file: str | None, problems: list[str]) -> list[tuple[str, Any, st
     except tomllib.TOMLDecodeError as error:
         problems.append(f"{path} is not valid TOML: {error}")
         return []
-    kafka = content.pop("kafka", {})
-    if not isinstance(kafka, dict):
-        problems.append(f"[kafka] in {path} must be a table")
-        kafka = {}
-    return [
-        *((name, value, path) for name, value in content.items()),
-        *((KAFKA + name, value, path) for name, value in _flat(kafka)),
-    ]
+    found: list[tuple[str, Any, str]] = []
+    for prefix in (KAFKA, CLUSTER):
+        name = prefix.rstrip(".")
+        table = content.pop(name, {})
+        if isinstance(table, dict):
+            found += [(prefix + inner, value, path) for inner, value in _flat(table)]
+        else:
+            problems.append(f"[{name}] in {path} must be a table")
+    return [*((name, value, path) for name, value in content.items()), *found]
 
 
 def _flat(table: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
@@ -225,6 +294,8 @@ def _from_environment(environment: Mapping[str, str]) -> list[tuple[str, Any, st
         name = variable.removeprefix(ENVIRONMENT).lower()
         if name.startswith("kafka_"):
             found.append((KAFKA + name.removeprefix("kafka_").replace("_", "."), value, variable))
+        elif name.startswith("cluster_"):
+            found.append((CLUSTER + name.removeprefix("cluster_").replace("_", "-"), value, variable))
         else:
             found.append((name.replace("_", "-"), value, variable))
     return found

@@ -12,7 +12,7 @@ from typing import Any
 
 import click
 
-from tidelog.cli.configuration import KAFKA, KEYS, Configuration, load
+from tidelog.cli.configuration import KAFKA, KEYS, Configuration, load, shown
 from tidelog.errors import InvalidSettings
 
 _ENOUGH_FILES = 65_536
@@ -26,6 +26,9 @@ def _settings_options(command: Any) -> Any:  # noqa: ANN401  (click's own decora
         click.option("--listen", multiple=True, metavar="HOST:PORT", help="Address to listen on; may be repeated."),
         click.option("--data-dir", metavar="DIR", help="Directory of all data. [default: tidelog-data]"),
         click.option(
+            "--node-id", metavar="ID", help="Id of this broker; auto in a cluster: an unused one. [default: 0]"
+        ),
+        click.option(
             "--config",
             "file",
             envvar="TIDELOG_CONFIG",
@@ -38,7 +41,11 @@ def _settings_options(command: Any) -> Any:  # noqa: ANN401  (click's own decora
 
 
 def _load(
-    file: str | None, data_dir: str | None, listen: tuple[str, ...], assignments: tuple[str, ...]
+    file: str | None,
+    node_id: str | None,
+    data_dir: str | None,
+    listen: tuple[str, ...],
+    assignments: tuple[str, ...],
 ) -> Configuration:
     flags: dict[str, Any] = {}
     for assignment in assignments:
@@ -48,6 +55,8 @@ def _load(
         flags[name.strip()] = value
     if data_dir is not None:
         flags["data-dir"] = data_dir
+    if node_id is not None:
+        flags["node-id"] = node_id
     if listen:
         flags["listeners"] = list(listen)
     try:
@@ -60,9 +69,15 @@ def _load(
 
 @click.command("serve")
 @_settings_options
-def serve(file: str | None, data_dir: str | None, listen: tuple[str, ...], assignments: tuple[str, ...]) -> None:
+def serve(
+    file: str | None,
+    node_id: str | None,
+    data_dir: str | None,
+    listen: tuple[str, ...],
+    assignments: tuple[str, ...],
+) -> None:
     """Run a broker until Ctrl-C or SIGTERM."""
-    configuration = _load(file, data_dir, listen, assignments)
+    configuration = _load(file, node_id, data_dir, listen, assignments)
     from tidelog.cli.logging_setup import configure_logs
 
     configure_logs(configuration.log_level, configuration.log_format)
@@ -126,14 +141,19 @@ def _tell_if_checks_are_slow() -> None:
 @_settings_options
 @click.option("--json", "as_json", is_flag=True, help="Print the settings as one JSON array.")
 def config(
-    file: str | None, data_dir: str | None, listen: tuple[str, ...], assignments: tuple[str, ...], as_json: bool
+    file: str | None,
+    node_id: str | None,
+    data_dir: str | None,
+    listen: tuple[str, ...],
+    assignments: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Show the settings in force and where each one comes from."""
-    configuration = _load(file, data_dir, listen, assignments)
+    configuration = _load(file, node_id, data_dir, listen, assignments)
     rows = [
         {
             "name": name,
-            "value": ", ".join(map(str, each.value)) if isinstance(each.value, list) else each.value,
+            "value": ", ".join(map(str, each.value)) if isinstance(each.value, list) else shown(name, each),
             "source": each.source,
             "help": KEYS[name].help if name in KEYS else "A Kafka broker config.",
         }
