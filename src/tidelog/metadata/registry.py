@@ -6,21 +6,34 @@ Three kinds of things have an owner at a time, with an epoch that grows whenever
     a shard of groups or transactional ids     leases `group_shard(n)` and `transaction_shard(n)`
     a partition        its leader, a field of the log's row, where the storage engine checks it in every commit
 
-The epochs of leases are those of `Fence`: a store refuses writes of earlier owners. Clocks decide only who is presumed
-dead, by the database's clock alone, never what is true.
+The epochs of leases are those of `Fence`: a store refuses writes of earlier owners. Clocks decide only who is
+presumed dead, by the database's clock alone, never what is true.
+
+A broker is *live* if it is registered and its last beat is at most `dead_after` old. (A beat that is further than
+that in the future was made before the database's clock was set back. It counts as old.)
 
     StorageUnavailable   nothing was changed
     OutcomeUnknown       the change took effect as a whole or not at all; make the same call again
     Fenced               nothing was changed: this broker, or this controller, has been replaced
+
+Every call can be repeated. An unknown change does not take effect after a later call through the same `Registry`.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from tidelog.errors import InvalidInput
 from tidelog.metadata.store import SHARDS, Fence
 
 CONTROLLER = "controller"
 NOBODY = -1
+DEAD_AFTER_S = 8.0
+
+
+class UnknownBroker(InvalidInput):
+    """No broker with this id is registered."""
+
+    kafka_code = 102
 
 
 def group_shard(number: int) -> str:
@@ -40,12 +53,14 @@ class Address(NamedTuple):
 
 
 class Membership(NamedTuple):
-    """A broker as it registered. The incarnation is new at each start of a process."""
+    """A broker as it registered. The incarnation is a new one at each start of a process, and whenever the broker was
+    fenced."""
 
     broker_id: int
     incarnation: str
     addresses: Mapping[str, Address]
-    """Where clients of each listener reach it, by the listener's name."""
+    """Where clients of each listener reach it, by the listener's name. A broker without addresses gets nothing to
+    own."""
     rack: str | None = None
     is_draining: bool = False
     """The broker gives everything away and gets nothing new."""
@@ -68,47 +83,61 @@ class Leadership(NamedTuple):
 
 class Beat(NamedTuple):
     version: int
-    """Grows with every change of brokers, leases and leaderships."""
+    """Grows with every change of brokers, leases and leaderships. It is smaller than before only if the database was
+    restored from a backup."""
+    database_time_s: float
+    """The database's clock, to find out that it was set."""
+    has_controller: bool
+    """A live broker is the controller."""
 
 
 class Changes(NamedTuple):
-    """What changed after some version, up to `version`. All brokers and leases; only the leaderships that changed, and
-    the topics whose logs were deleted. `is_whole`: these are all leaderships, because the earlier ones are unknown."""
+    """What changed after some version, up to `version`; leaderships may be newer, and are then reported again. All
+    brokers and all leases; only the leaderships that changed, and the topics whose logs were deleted. `is_whole`:
+    these are all leaderships, because it is no longer known which topics were deleted."""
 
     version: int
     brokers: Sequence[Membership]
     leases: Sequence[Lease]
     leaderships: Sequence[Leadership]
+    deleted: Sequence[bytes]
     is_whole: bool
 
 
 class Registry(Protocol):
     async def register(self, me: Membership) -> None:
-        """Begin to be up. Replaces an earlier incarnation of the same broker id, which is fenced from now on. Fenced: a
-        live broker (one that has beaten within `dead_after`) has this id from another incarnation and another
-        address."""
+        """Begin to be up, or publish other addresses. A new incarnation replaces an earlier one of the same broker
+        id, which is fenced from now on. It keeps what the earlier one owned, at new epochs: a change that the
+        earlier one left on its way to the database is refused. Fenced: a live broker has this id from another
+        incarnation and another address."""
 
     async def beat(self, me: Membership) -> Beat:
-        """Still up. Fenced: this incarnation was replaced or declared dead; register again."""
+        """Still up. Fenced: this incarnation was replaced or declared dead; register a new one."""
 
     async def leave(self, me: Membership) -> None:
-        """No longer up: others need not wait until it is presumed dead."""
+        """No longer up: others need not wait until it is presumed dead. What it still owns stays its own until it is
+        assigned anew. Nothing happens if this incarnation is not registered."""
 
-    async def drain(self, broker_id: int, draining: bool) -> None: ...
+    async def drain(self, broker_id: int, draining: bool) -> None:
+        """UnknownBroker: it is not registered."""
 
     async def changes_since(self, version: int) -> Changes:
         """-1: everything."""
 
     async def stand_for_controller(self, me: Membership) -> Fence | None:
-        """Become the controller if there is none, or it is presumed dead, or has left. The fence, also if this broker
-        is the controller already; None: another broker is."""
+        """Become the controller if there is none, or the one there is is not live. The fence, also if this broker is
+        the controller already; None: another broker is. Fenced: this incarnation is not registered."""
 
     async def bury(self, controller: Fence) -> list[int]:
-        """Remove the brokers that have not beaten for `dead_after` by the database's clock, and return their ids. What
-        they owned stays theirs until it is assigned anew."""
+        """Remove the brokers that are not live, except the controller itself, and return their ids. What they owned
+        stays theirs until it is assigned anew. After OutcomeUnknown the ids of some may not be told."""
 
     async def assign(
         self, controller: Fence, leases: Sequence[tuple[str, int]], leaders: Sequence[tuple[bytes, int, int]]
     ) -> None:
-        """Give leases (scope, broker) and partitions (topic id, partition, broker) new owners, each at a new epoch, all
-        or nothing. What the broker owns already is left as it is, so that a repetition changes nothing."""
+        """Give leases (scope, broker) and partitions (topic id, partition, broker) new owners, each at a new epoch,
+        all or nothing. What the broker owns already is left as it is, so that a repetition changes nothing.
+        Partitions that do not exist are left out. `NOBODY` takes a thing away from its owner."""
+
+    async def close(self) -> None:
+        """Calls that were made before may fail."""
