@@ -3,12 +3,13 @@
 An object is written once, under a key that nobody else uses, and never changed. An upload whose reply was lost is
 tried again under another key: the first object, if it is there, has no extents and is collected as garbage.
 
-Keys are path segments of letters, digits, "-", "_" and ".", joined by "/".
+Keys are segments of letters, digits, "-", "_" and ".", joined by "/". No segment begins with ".".
 
     ObjectMissing        there is no such object: data was lost, or it was removed as garbage
     StorageUnavailable   the store did not answer in time, or refused: try again later
 """
 
+import re
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
@@ -20,6 +21,13 @@ from tidelog.records.batch import ReadBuffer
 class ObjectMissing(StorageError):
     kafka_code = 56
     retriable = True
+
+
+_KEY = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*(/[A-Za-z0-9_-][A-Za-z0-9._-]*)*")
+
+
+def is_key(key: str) -> bool:
+    return _KEY.fullmatch(key) is not None
 
 
 class StoredObject(NamedTuple):
@@ -53,7 +61,8 @@ class ObjectStore(Protocol):
         """It is no error if some are not there. StorageUnavailable: some may have been removed."""
 
     def list(self, prefix: str) -> AsyncIterator[StoredObject]:
-        """The objects whose keys begin with `prefix`, in order of their keys."""
+        """The objects whose keys begin with `prefix`, in order of their keys. (Stores differ where a segment is the
+        beginning of another one at the same place, as in a/x and a.b/x.)"""
 
     async def close(self) -> None:
         """No call may be under way."""

@@ -1,0 +1,1 @@
+"""The object stores: `opening.py` chooses one by its URL."""
