@@ -125,11 +125,20 @@ class PostgresServer:
         self._process.send_signal(signal.SIGINT)
         self._process.wait()
 
+    def make_sure_it_runs(self) -> None:
+        """For tests that may fail between `kill` and `restart`."""
+        if self._process is None or self._process.poll() is not None:
+            self._start()
+
     @contextmanager
-    def paused(self) -> Iterator[None]:
-        """All its processes are stopped meanwhile: connections stay open, nothing answers."""
+    def paused(self, *, only: int | None = None) -> Iterator[None]:
+        """All its processes are stopped meanwhile, or only that of one connection: connections stay open, nothing
+        answers."""
         assert self._process is not None
-        stop(self._process.pid)
+        if only is None:
+            stop(self._process.pid)
+        else:
+            os.kill(only, signal.SIGSTOP)
         try:
             yield
         finally:
