@@ -200,6 +200,11 @@ class FakeDatabase:
         self._bury({extent.key for extent in old}, now_ms)
         return True
 
+    def keep_snapshot(self, log_id: LogId, leader: Leader, snapshot: ProducerSnapshot) -> None:
+        log = self._led(log_id, leader)
+        if log.snapshot is None or log.snapshot.offset <= snapshot.offset:
+            log.snapshot = snapshot
+
     def move_start(self, log_id: LogId, leader: Leader, start_offset: Offset, now_ms: TimestampMs) -> None:
         log = self._led(log_id, leader)
         if start_offset > log.high_watermark:
@@ -365,6 +370,9 @@ class FakeOrder(Order):
         return await self._call(
             "replace", self.database.replace, log_id, leader, key, size, old, new, snapshot, now_ms
         )
+
+    async def keep_snapshot(self, log_id: LogId, leader: Leader, snapshot: ProducerSnapshot) -> None:
+        await self._call("keep_snapshot", self.database.keep_snapshot, log_id, leader, snapshot)
 
     async def move_start(self, log_id: LogId, leader: Leader, start_offset: Offset, now_ms: TimestampMs) -> None:
         await self._call("move_start", self.database.move_start, log_id, leader, start_offset, now_ms)

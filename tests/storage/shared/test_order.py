@@ -423,3 +423,19 @@ def test_an_object_that_a_log_has_is_not_forgotten(engine: str) -> None:
         assert await order.dead_objects(LATER, 10) == ["b/0"]
 
     run(engine, scenario)
+
+
+def test_a_snapshot_outlives_the_extents_that_it_covers_and_is_never_replaced_by_an_older_one(engine: str) -> None:
+    async def scenario(brokers: Brokers) -> None:
+        order, partition, log_id = await one_log(brokers)
+        await fill(order, log_id, 2)
+        for offset, facts in ((10, b"ten"), (20, b"twenty"), (10, b"ten again")):
+            await order.keep_snapshot(log_id, FIRST, ProducerSnapshot(offset, facts))
+        await order.move_start(log_id, FIRST, 20, NOW)
+        assert (await order.load(partition, FIRST)).snapshot == ProducerSnapshot(20, b"twenty")
+        with pytest.raises(NotTheLeader):
+            await order.keep_snapshot(log_id, Leader(1, LeaderEpoch(7)), ProducerSnapshot(20, b""))
+        with pytest.raises(UnknownLog):
+            await order.keep_snapshot(LogId(log_id + 1000), FIRST, ProducerSnapshot(20, b""))
+
+    run(engine, scenario)

@@ -153,6 +153,12 @@ class Order(Protocol):
         the log has there, the log was not changed, and the object is dead. Raises NotTheLeader, or UnknownLog: then
         the object is unknown, too, and left to `declare_dead`."""
 
+    async def keep_snapshot(self, log_id: LogId, leader: Leader, snapshot: ProducerSnapshot) -> None:
+        """Store the producers of a log, unless there is a snapshot of a later offset. A leader does this before it
+        moves the start past extents that the log's snapshot does not cover: otherwise the next leader would not know
+        the producers of the removed batches, and take their repetitions for new ones. Raises NotTheLeader, or
+        UnknownLog."""
+
     async def move_start(self, log_id: LogId, leader: Leader, start_offset: Offset, now_ms: TimestampMs) -> None:
         """Move the start of the log up, and forget the extents, aborted transactions and epochs that end before it.
         Objects without extents become dead. Never moves it down. Raises NotTheLeader, UnknownLog, or, if the offset

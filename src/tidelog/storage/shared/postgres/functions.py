@@ -156,6 +156,25 @@ BEGIN
     RETURN 'done';
 END $$;
 
+CREATE OR REPLACE FUNCTION keep_snapshot(
+    p_log bigint, p_broker integer, p_epoch integer, p_snapshot_offset bigint, p_snapshot_facts bytea
+) RETURNS text LANGUAGE plpgsql {_PLANS} AS $$
+DECLARE
+    v_leader integer;
+    v_epoch integer;
+    v_start bigint;
+    v_high_watermark bigint;
+BEGIN
+    {do.LOCK_LOG} INTO v_leader, v_epoch, v_start, v_high_watermark;
+    IF v_leader IS NULL THEN
+        RETURN 'unknown';
+    ELSIF v_leader <> p_broker OR v_epoch <> p_epoch THEN
+        RETURN 'not leader';
+    END IF;
+    {do.KEEP_SNAPSHOT};
+    RETURN 'done';
+END $$;
+
 -- Moves the start, and does one step of the work that follows from it. 'more': there is another step to do.
 CREATE OR REPLACE FUNCTION move_start_of_log(
     p_log bigint, p_broker integer, p_epoch integer, p_start bigint, p_now bigint, p_most integer

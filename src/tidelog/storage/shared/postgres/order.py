@@ -66,6 +66,7 @@ _COMMIT = _call("commit_bundle", 18)
 _TAKE_OVER = _call("take_over_logs", 3)
 _LOAD = _call("load_log", 4, row=True)
 _REPLACE = _call("replace_extents", 19)
+_KEEP_SNAPSHOT = _call("keep_snapshot", 5)
 _MOVE_START = _call("move_start_of_log", 6)
 _DELETE = _call("delete_logs", 1)
 _CLEAR = _call("clear_deleted_logs", 3)
@@ -197,6 +198,12 @@ class PostgresOrder(Order):
         )
         _check(verdict, f"log {log_id}", leader)
         return bool(verdict == "done")
+
+    async def keep_snapshot(self, log_id: LogId, leader: Leader, snapshot: ProducerSnapshot) -> None:
+        verdict = await self._do(
+            _KEEP_SNAPSHOT, log_id, leader.broker_id, leader.epoch, snapshot.offset, snapshot.facts
+        )
+        _check(verdict, f"log {log_id}", leader)
 
     async def move_start(self, log_id: LogId, leader: Leader, start_offset: Offset, now_ms: TimestampMs) -> None:
         arguments = (_MOVE_START, log_id, leader.broker_id, leader.epoch, start_offset, now_ms, _STEP)
