@@ -9,7 +9,7 @@ may return a promise of a log; its partition is not available until the promise 
 import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -105,6 +105,10 @@ class Broker:
         self.producer_ids = producer_ids
         self.ownership = ownership
         self.admission = Admission()
+        self.on_created: Callable[[Topic], Awaitable[None]] | None = None
+        """Called when the logs of new partitions exist, before the topic does: in a cluster they need leaders."""
+        self.create_elsewhere: Callable[[str], Awaitable[None]] | None = None
+        """Lets the controller create a topic, if that is another broker."""
         self.verification: Verification | None = None
         """Asks other brokers about transactions; None if there are no others."""
         self.waits: set[DataWait] = set()  # long polls to wake when the broker stops
@@ -158,6 +162,20 @@ class Broker:
         self.tables.open_topics(self.topics)
         await self._topic_logs.clear(self.topics)
 
+    async def remove_deleted(self) -> None:
+        """Remove the logs of deleted topics that an earlier controller has left."""
+        await self._topic_logs.clear(self.topics)
+
+    async def auto_create(self, name: str) -> None:
+        """Create a topic with the defaults, if that is allowed."""
+        is_here = self.create_elsewhere is None or self.ownership.controller().broker_id == self.ownership.node_id
+        if is_here:
+            await self.topics.auto_create(name, now_ms())
+        elif self.topics.may_auto_create(name) and self.create_elsewhere is not None:
+            await self.create_elsewhere(name)
+        else:
+            self.topics.get(name)
+
     async def close(self) -> None:
         """Close this before the metadata store and the logs."""
         await self.tables.close()
@@ -181,6 +199,8 @@ class Broker:
         for long."""
         new = self._new_partitions(topic)
         await self.logs.create(new, now_ms())
+        if self.on_created is not None:
+            await self.on_created(topic)
         coming = self._coming[topic.name] = []
         try:
             opening = []
@@ -215,7 +235,8 @@ class Broker:
             if isinstance(partition, Partition):
                 partition.retire()
         self.logs.release(identity(topic).partitions(topic.partitions))
-        self._topic_logs.remove(identity(topic))
+        if self.ownership.controller().broker_id == self.ownership.node_id:
+            self._topic_logs.remove(identity(topic))
 
     def _add_prepared(self, topic: Topic) -> None:
         """Serve the prepared partitions: all of a new topic, or those added to an existing one. If another broker has

@@ -226,6 +226,16 @@ class BrokerConfig:
                 keep_known(BROKER_CONFIGS, row, self._dynamic[row.resource])
         self._refresh()
 
+    def reload(self, rows: Iterable[ConfigRow]) -> None:
+        """Apply all that other brokers have altered. Listeners are called if something is different."""
+        before = {resource: dict(own) for resource, own in self._dynamic.items()}
+        for own in self._dynamic.values():
+            own.clear()
+        self.load(rows)
+        if self._dynamic != before:
+            for listener in self.on_change:
+                listener()
+
     def show(self, facts: Mapping[str, str]) -> None:
         """Set the values of the configs in `OWN_SETTINGS`, which the node knows once it listens."""
         self._static |= {name: rendered(BROKER_CONFIGS[name].parse(text)) for name, text in facts.items()}

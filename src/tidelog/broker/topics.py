@@ -300,12 +300,15 @@ class Topics:
 
     async def auto_create(self, name: str, now_ms: TimestampMs) -> Topic:
         """The topic of this name, created with the broker's defaults if there is none and the broker allows it."""
-        if name in RESERVED or not self.broker_config.flag("auto.create.topics.enable"):
+        if not self.may_auto_create(name):
             return self.get(name)
         try:
             return await self.create(NewTopic(name), now_ms)
         except TopicAlreadyExists:
             return self.get(name)
+
+    def may_auto_create(self, name: str) -> bool:
+        return name not in RESERVED and self.broker_config.flag("auto.create.topics.enable")
 
     async def delete(self, name: str) -> Topic:
         return await to_the_end(self._delete(name, None))

@@ -4,8 +4,6 @@
 """
 
 import asyncio
-import uuid
-from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import cached_property
@@ -20,8 +18,7 @@ from tidelog.broker.producer_ids import ProducerIds
 from tidelog.broker.sessions import Endpoint
 from tidelog.broker.tables import TABLES
 from tidelog.broker.topics import Topics
-from tidelog.broker.writes import Writes
-from tidelog.errors import Conflict, StorageUnavailable
+from tidelog.errors import StorageUnavailable
 from tidelog.gateways.kafka.acceptor import descriptor_limit, reserved_descriptors
 from tidelog.gateways.kafka.connection import Limits
 from tidelog.gateways.kafka.context import Context
@@ -29,17 +26,15 @@ from tidelog.gateways.kafka.fetch_sessions import PARTITION_BYTES, FetchSessions
 from tidelog.gateways.kafka.server import KafkaServer
 from tidelog.metadata.opening import open_store
 from tidelog.metadata.rows import (
-    ClusterRow,
     ConfigRow,
 )
-from tidelog.metadata.store import Insert, MetadataStore
 from tidelog.node.coordinators import CoordinatorFactory
+from tidelog.node.parts import close_logs, cluster_id
 from tidelog.settings import ListenerSettings, NodeSettings
 from tidelog.storage.engines import open_log_store
-from tidelog.storage.log import LogStore, UpkeepPolicy
+from tidelog.storage.log import UpkeepPolicy
 from tidelog.storage.trouble import Trouble
 
-CLUSTER_ID = "cluster.id"
 _GIVE_BACK_SECONDS = 10.0
 # As in the settings that Kafka ships for a single node: a new group need not wait for more members.
 DEFAULTS = {"group.initial.rebalance.delay.ms": "0"}
@@ -54,7 +49,7 @@ class Node:
         self.settings = settings
         self.listeners: list[ListenerSettings] = []
         self.ownership: Ownership = SoleOwnership(settings.node_id)
-        self._config = BrokerConfig({**DEFAULTS, **settings.kafka}, node_id=settings.node_id)
+        self._config = _config(settings, settings.node_id)
 
     async def start(self) -> None:
         """If a part fails to start, the parts that were started before it are stopped again."""
@@ -67,13 +62,27 @@ class Node:
         await self._started.aclose()
 
     async def _start(self, started: AsyncExitStack) -> None:
+        if self.settings.cluster is None:
+            await self._start_alone(started)
+            await self._serve(started)
+        else:
+            from tidelog.node.cluster import ClusterNode  # only brokers of a cluster have its libraries
+
+            cluster = ClusterNode(self.settings.cluster, self.settings)
+            self.ownership = await cluster.open(started)
+            self._config = _config(self.settings, cluster.node_id)
+            self.broker = await cluster.start(self._config, started)
+            await self._serve(started)
+            cluster.join(started)
+
+    async def _start_alone(self, started: AsyncExitStack) -> None:
+        """Build a broker that owns everything."""
         settings, config = self.settings, self._config
         logs = open_log_store(settings.data_dir, settings.storage)
-        started.push_async_callback(_close_logs, logs)
+        started.push_async_callback(close_logs, logs)
         metadata = await open_store(settings.data_dir)
         started.push_async_callback(metadata.close)
         config.load(await metadata.load(ConfigRow))
-        cluster = {row.name: row.value for row in await metadata.load(ClusterRow)}
         topics = Topics(metadata, config)
         await topics.load()
         producer_ids = ProducerIds(metadata)
@@ -83,7 +92,7 @@ class Node:
         topics.listen(groups)
         topics.listen(transactions)
         self.broker = Broker(
-            cluster_id=cluster.get(CLUSTER_ID) or await _new_cluster_id(metadata),
+            cluster_id=await cluster_id(metadata),
             topics=topics,
             logs=logs,
             groups=groups,
@@ -103,6 +112,10 @@ class Node:
                 first_offset=offset,
             )
         transactions.begin(self.broker.partition, restored)
+
+    async def _serve(self, started: AsyncExitStack) -> None:
+        """Listen for clients, and maintain the logs."""
+        settings, config, logs = self.settings, self._config, self.broker.logs
         server = self.server = KafkaServer(self._limits(), self.broker)
         config.on_change.append(lambda: server.limit(self._limits()))
         started.push_async_callback(server.close, settings.shutdown_grace_ms / 1000)
@@ -165,6 +178,10 @@ class Node:
         )
 
 
+def _config(settings: NodeSettings, node_id: int) -> BrokerConfig:
+    return BrokerConfig({**DEFAULTS, **settings.kafka}, node_id=node_id)
+
+
 def _upkeep_policy(config: BrokerConfig, broker: Broker) -> UpkeepPolicy:
     return UpkeepPolicy(
         interval_ms=lambda: config.number("log.retention.check.interval.ms"),
@@ -192,11 +209,6 @@ def _as_kafka_shows(place: str, listeners: Sequence[ListenerSettings]) -> dict[s
     }
 
 
-async def _close_logs(logs: LogStore) -> None:
-    for partition, error in (await logs.close()).items():
-        log.error("a partition could not be closed cleanly", partition=str(partition), reason=str(error))
-
-
 async def _give_memory_back() -> None:
     returned = Returned()
     trouble = Trouble(
@@ -210,16 +222,6 @@ async def _give_memory_back() -> None:
             trouble.worked(returned)
         except Exception as error:  # for example: no thread can be started; it is tried again later
             trouble.failed(returned, error)
-
-
-async def _new_cluster_id(metadata: MetadataStore) -> str:
-    cluster_id = urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    try:
-        await Writes(metadata).decided([Insert(ClusterRow(CLUSTER_ID, cluster_id))])
-    except Conflict:  # a broker that shares the store was faster
-        (fact,) = await metadata.load(ClusterRow, (CLUSTER_ID,))
-        return fact.value
-    return cluster_id
 
 
 class _Memory:

@@ -1,7 +1,7 @@
 """Which engine stores the logs. This is the only module outside an engine that names one."""
 
 from tidelog.model import PartitionIdentity
-from tidelog.settings import StorageSettings
+from tidelog.settings import ClusterSettings, StorageSettings
 from tidelog.storage.direct import DirectLog, KeptLog
 from tidelog.storage.local.direct import local_log, local_logs
 from tidelog.storage.log import LogStore
@@ -13,6 +13,13 @@ def open_log_store(data_dir: str, settings: StorageSettings) -> LogStore:
     from tidelog.storage.local.store import LocalStore  # tasks that only read need not load its imports
 
     return LocalStore(data_dir, settings)
+
+
+async def open_cluster_store(cluster: ClusterSettings, settings: StorageSettings, broker_id: int) -> LogStore:
+    """The log store of a broker in a cluster. Returns also while the database or the object store is down."""
+    from tidelog.storage.shared.opening import open_shared_store  # only brokers of a cluster have its libraries
+
+    return await open_shared_store(cluster, settings, broker_id)
 
 
 def direct_log(place: str, partition: PartitionIdentity) -> DirectLog:

@@ -8,7 +8,6 @@ them; those on the cluster up to v10.
 from collections.abc import Awaitable, Iterable, Iterator
 
 from tidelog.broker.admission import Operation, ResourceKind
-from tidelog.broker.shell import now_ms
 from tidelog.broker.topics import Topic
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
@@ -67,7 +66,7 @@ async def _created_first(request: Request, message: MetadataRequest, missing: li
         try:
             if not may(request, Operation.CREATE, ResourceKind.CLUSTER):
                 broker.admission.check(session, Operation.CREATE, ResourceKind.TOPIC, name)
-            await broker.topics.auto_create(name, now_ms())
+            await broker.auto_create(name)
         except TidelogError as error:
             errors[name] = code_of(error)
     return _asked_for(request, message, errors)

@@ -1,0 +1,318 @@
+"""A broker in a cluster: what it does when it gains and loses partitions and the controller's office.
+
+The controller owns topics and configs, and coordinates groups and transactions. It writes with a fence, the epoch of
+its lease, so nothing that an earlier controller still writes takes effect. A broker that becomes the controller loads
+everything from the store; until that is done it answers as if it were not. The other brokers follow the controller's
+changes of topics and configs, once a second or as soon as somebody asks for a topic that they do not know.
+"""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import TypeVar
+
+import structlog
+
+from tidelog.broker.broker import Broker
+from tidelog.broker.configs import BROKER, BrokerConfig
+from tidelog.broker.membership.broker_ids import automatic_broker_id
+from tidelog.broker.membership.member import Member
+from tidelog.broker.membership.ownership import ClusterOwnership, Owned
+from tidelog.broker.ownership import NOBODY
+from tidelog.broker.peers import Peers
+from tidelog.broker.producer_ids import ProducerIds
+from tidelog.broker.remote_transactions import Markers, Verification
+from tidelog.broker.tables import TABLES
+from tidelog.broker.topics import Topic, Topics
+from tidelog.broker.writes import Writes
+from tidelog.errors import StorageError, TidelogError
+from tidelog.metadata.opening import open_registry, open_store
+from tidelog.metadata.registry import CONTROLLER
+from tidelog.metadata.rows import ConfigRow
+from tidelog.metadata.store import Delete, Fence, MetadataStore, News, Put
+from tidelog.node.coordinators import CoordinatorFactory, Coordinators
+from tidelog.node.parts import close_logs, cluster_id
+from tidelog.settings import AUTO, ClusterSettings, NodeSettings
+from tidelog.storage.engines import open_cluster_store
+from tidelog.storage.trouble import Trouble
+from tidelog.wire.error_codes import ErrorCode
+from tidelog.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
+
+_FOLLOW_EVERY_S = 1.0
+_RETRY_S = 0.5
+_PATIENCE_S = 5.0
+_HAND_OVER_S = 5.0
+INTER_BROKER_LISTENER = "PLAINTEXT"
+"""The first listener of each broker."""
+NO_FENCE = Fence(CONTROLLER, 0)
+"""Of nobody: epochs begin at 1. Whatever is written with it is refused."""
+
+log = structlog.get_logger("tidelog.cluster")
+
+T = TypeVar("T")
+
+
+class ClusterNode:
+    """Builds a broker of a cluster, in the steps in which a node starts. While the database cannot be reached, each
+    step waits for it."""
+
+    def __init__(self, cluster: ClusterSettings, settings: NodeSettings) -> None:
+        self._cluster = cluster
+        self._settings = settings
+        self.node_id = settings.node_id
+
+    async def open(self, started: AsyncExitStack) -> ClusterOwnership:
+        """Connect to the database and the object store; find an id if none is set."""
+        cluster, settings = self._cluster, self._settings
+        self._metadata = await open_store(cluster.metadata)
+        started.push_async_callback(self._metadata.close)
+        registry = await open_registry(cluster.metadata)
+        started.push_async_callback(registry.close)
+        if self.node_id == AUTO:
+            self.node_id = await _when_reachable(lambda: automatic_broker_id(self._metadata, registry))
+        self._logs = await open_cluster_store(cluster, settings.storage, self.node_id)
+        started.push_async_callback(close_logs, self._logs)
+        self._ownership = ClusterOwnership(self.node_id)
+        self._member = Member(registry, self._ownership)
+        return self._ownership
+
+    async def start(self, config: BrokerConfig, started: AsyncExitStack) -> Broker:
+        """The broker, which owns nothing yet."""
+        metadata, ownership = self._metadata, self._ownership
+        topics = Topics(metadata, config)
+        producer_ids = ProducerIds(metadata)
+        peers = Peers(ownership, INTER_BROKER_LISTENER)
+        markers = Markers(peers, topics, ownership)
+        factory = CoordinatorFactory(config, topics, metadata, producer_ids, ownership, markers)
+        nobodys = factory.resigned()
+        topics.listen(nobodys.groups)
+        topics.listen(nobodys.transactions)
+        broker = Broker(
+            cluster_id=await _when_reachable(lambda: cluster_id(metadata)),
+            topics=topics,
+            logs=self._logs,
+            groups=nobodys.groups,
+            transactions=nobodys.transactions,
+            producer_ids=producer_ids,
+            metadata=metadata,
+            tables_directory=f"{self._settings.data_dir}/broker-{self.node_id}/{TABLES}",
+            ownership=ownership,
+        )
+        started.push_async_callback(broker.close)
+        broker.verification = Verification(peers, ownership, broker.find)
+        self._duties = ClusterDuties(broker, self._member, metadata, factory, peers, markers)
+        started.push_async_callback(self._duties.close)
+        await _when_reachable(self._duties.follow)
+        return broker
+
+    def join(self, started: AsyncExitStack) -> None:
+        """Become a member of the cluster, and do the work that the controller assigns. Before the node stops, hand it
+        over."""
+        self._duties.start()
+        self._member.start()
+        started.push_async_callback(self._member.stop, _HAND_OVER_S)
+
+
+async def _when_reachable(work: Callable[[], Awaitable[T]]) -> T:
+    trouble = Trouble(
+        log, bad="the broker waits for the cluster's database", good="the cluster's database can be reached"
+    )
+    while True:
+        try:
+            result = await work()
+        except StorageError as error:
+            if not error.retriable:
+                raise
+            trouble.failed(work, error)
+            await asyncio.sleep(_RETRY_S)
+        else:
+            trouble.worked(work)
+            return result
+
+
+class ClusterDuties:
+    """Listens to the member's ownership. Belongs to the running event loop."""
+
+    def __init__(
+        self,
+        broker: Broker,
+        member: Member,
+        metadata: MetadataStore,
+        factory: CoordinatorFactory,
+        peers: Peers,
+        markers: Markers,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._broker = broker
+        self._member = member
+        self._metadata = metadata
+        self._factory = factory
+        self._peers = peers
+        self._markers = markers
+        self._clock = clock
+        self._coordinators: Coordinators | None = (
+            None  # while this broker is the controller and has loaded everything
+        )
+        self._taking_office: asyncio.Task[None] | None = None
+        self._version = -1  # of the followed changes
+        self._following = asyncio.Lock()
+        self._ending: set[asyncio.Task[None]] = set()
+        broker.on_created = self._wait_for_leaders
+        broker.create_elsewhere = self._create_elsewhere
+        broker.topics.writes = Writes(metadata, NO_FENCE)
+        member.listen(self)
+
+    def start(self) -> None:
+        self._follower = asyncio.create_task(self._keep_following(), name="following the controller")
+
+    async def close(self) -> None:
+        self._follower.cancel()
+        self._leave_office()
+        await asyncio.gather(self._follower, *self._ending, return_exceptions=True)
+        await self._markers.close()
+        await self._peers.close()
+
+    # What this broker owns
+
+    def lost(self, things: Owned) -> None:
+        if CONTROLLER in things.leases:
+            self._leave_office()
+        for topic_id, number in things.partitions:
+            self._broker.leader_lost(topic_id, number)
+
+    def gained(self, things: Owned) -> None:
+        epoch = things.leases.get(CONTROLLER)
+        if epoch is not None:
+            self._taking_office = asyncio.create_task(self._take_office(Fence(CONTROLLER, epoch)))
+        for topic_id, number in things.partitions:
+            self._broker.leader_gained(topic_id, number)
+
+    # The controller's office
+
+    async def _take_office(self, fence: Fence) -> None:
+        trouble = Trouble(
+            log, bad="the controller cannot load the cluster's state", good="the controller has loaded the state"
+        )
+        while True:
+            try:
+                async with self._following:
+                    await self._follow()
+                    coordinators = await self._factory.restored(fence)
+                    # From here on without a pause: nobody sees one half of it.
+                    self._enter_office(coordinators, fence)
+                await self._broker.remove_deleted()
+                break
+            except TidelogError as error:
+                trouble.failed(self, error)
+                if self._coordinators is not None:
+                    break
+                await asyncio.sleep(_RETRY_S)
+        trouble.worked(self)
+
+    def _enter_office(self, coordinators: Coordinators, fence: Fence) -> None:
+        topics = self._broker.topics
+        topics.writes = Writes(self._metadata, fence)
+        self._coordinators = coordinators
+        self._exchange(coordinators)
+        coordinators.transactions.begin(self._broker.partition, coordinators.restored)
+        log.info("this broker is the controller, and coordinates groups and transactions", epoch=fence.epoch)
+
+    def _leave_office(self) -> None:
+        if self._taking_office is not None:
+            self._taking_office.cancel()
+            self._taking_office = None
+        self._broker.topics.writes = Writes(self._metadata, NO_FENCE)
+        left, self._coordinators = self._coordinators, None
+        if left is not None:
+            left.resign()
+            self._exchange(self._factory.resigned())
+            task = asyncio.create_task(left.close())
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+            log.info("this broker is no longer the controller")
+
+    def _exchange(self, new: Coordinators) -> None:
+        broker = self._broker
+        for old in (broker.groups, broker.transactions):
+            broker.topics.stop_listening(old)
+        broker.groups, broker.transactions = new.groups, new.transactions
+        for each in (new.groups, new.transactions):
+            broker.topics.listen(each)
+
+    # Following the controller
+
+    async def _keep_following(self) -> None:
+        trouble = Trouble(
+            log, bad="changes of topics cannot be followed at the moment", good="changes of topics are followed again"
+        )
+        while True:
+            try:
+                await self.follow()
+                trouble.worked(self)
+            except Exception as error:  # whatever it is, it is tried again
+                trouble.failed(self, error)
+            await asyncio.sleep(_FOLLOW_EVERY_S)
+
+    async def follow(self) -> None:
+        """Apply what the controller has changed; it knows its own changes."""
+        async with self._following:
+            if self._coordinators is None:
+                await self._follow()
+
+    async def _follow(self) -> None:
+        news = await self._metadata.changes_since(self._version)
+        if news.changes is None:
+            await self._broker.topics.reload()
+            self._broker.config.reload(await self._metadata.load(ConfigRow))
+        else:
+            self._broker.topics.follow(news.changes)
+            if _has_broker_configs(news):
+                self._broker.config.reload(await self._metadata.load(ConfigRow))
+        self._version = news.version
+
+    # Topics
+
+    async def _wait_for_leaders(self, topic: Topic) -> None:
+        """The controller assigns leaders to new partitions; wait for that, so that clients need not."""
+        self._member.hurry()
+        ownership = self._member.ownership
+
+        def have_leaders() -> bool:
+            return all(
+                ownership.leader(topic.topic_id, number).broker_id != NOBODY for number in range(topic.partitions)
+            )
+
+        await self._patiently(have_leaders)
+
+    async def _create_elsewhere(self, name: str) -> None:
+        """Let the controller create a topic with the defaults, and wait until it is known here."""
+        ownership = self._broker.ownership
+        request = CreateTopicsRequest([CreatableTopic(name, -1, -1)], int(_PATIENCE_S * 1000))
+        reply = await self._peers.ask(ownership.controller().broker_id, "CreateTopics", request)
+        code = reply.topics[0].error_code
+        if code not in (0, ErrorCode.TOPIC_ALREADY_EXISTS):
+            refusal = TidelogError(reply.topics[0].error_message or f"the controller refused to create {name}")
+            refusal.kafka_code = code  # type: ignore[misc]
+            raise refusal
+        self._member.hurry()
+        deadline = self._clock() + _PATIENCE_S
+        while self._broker.topics.find(name) is None and self._clock() < deadline:
+            with contextlib.suppress(TidelogError):
+                await self.follow()
+            await asyncio.sleep(0.05)
+
+    async def _patiently(self, is_so: Callable[[], bool]) -> None:
+        deadline = self._clock() + _PATIENCE_S
+        while not is_so() and self._clock() < deadline:
+            await asyncio.sleep(0.02)
+
+
+def _has_broker_configs(news: News) -> bool:
+    for change in news.changes or ():
+        if isinstance(change, Put) and isinstance(change.row, ConfigRow) and change.row.kind == BROKER:
+            return True
+        if isinstance(change, Delete) and change.table is ConfigRow and change.key[0] == BROKER:
+            return True
+    return False

@@ -1,0 +1,37 @@
+"""Opens the log store of a cluster: its object store, its database, and what a broker keeps of them in memory."""
+
+from tidelog.errors import TidelogError
+from tidelog.model import TopicPartition
+from tidelog.settings import ClusterSettings, StorageSettings
+from tidelog.storage.log import LogStore
+from tidelog.storage.shared.object_stores.opening import open_object_store
+from tidelog.storage.shared.store import SharedStore
+from tidelog.storage.shared.writer import WriterSettings
+
+
+async def open_shared_store(cluster: ClusterSettings, settings: StorageSettings, broker_id: int) -> LogStore:
+    """Returns also while the database or the object store is down: logs can be opened when they are back. Raises if
+    an operator has to correct something."""
+    from tidelog.postgres.settings import PostgresSettings
+    from tidelog.storage.shared.postgres.order import PostgresOrder
+
+    objects = open_object_store(cluster.storage)
+    try:
+        order = await PostgresOrder.open(PostgresSettings.parse(cluster.metadata))
+    except BaseException:
+        await objects.close()
+        raise
+    writing = WriterSettings(
+        linger_ms=cluster.linger_ms, bundle_bytes=cluster.bundle_bytes, buffer_bytes=cluster.buffer_bytes
+    )
+    return _OwningStore(order, objects, broker_id, settings, writing)
+
+
+class _OwningStore(SharedStore):
+    """Closes what it was opened with."""
+
+    async def close(self) -> dict[TopicPartition, TidelogError]:
+        failures = await super().close()
+        await self._order.close()
+        await self._objects.close()
+        return failures
