@@ -78,9 +78,9 @@ def unseal(tail: ReadBuffer, kind: Kind, size: int, key: str) -> Footer:
     return Footer(sealed[:-END_SIZE], version, size - length)
 
 
-async def load(objects: ObjectStore, key: str, size: int, kind: Kind) -> Footer:
-    """Fetch the footer of an object: one request, two if the footer is very large. Raises also what `read` does."""
-    first = min(size, TAIL_SIZE)
+async def load(objects: ObjectStore, key: str, size: int, kind: Kind, likely: int = TAIL_SIZE) -> Footer:
+    """Fetch the footer of an object: one request, two if it is larger than `likely`. Raises also what `read` does."""
+    first = min(size, likely)
     [tail] = await objects.read(key, [(size - first, first)])
     length = needed(tail, kind, size, key)
     if length > first:
