@@ -50,8 +50,17 @@ from tidelog.storage.log import (
 )
 from tidelog.storage.producers import Producers
 from tidelog.storage.shared.extents import Extents
-from tidelog.storage.shared.order import Extent, KnownLog, Leader, LogId, NotTheLeader, Order, UnknownLog
-from tidelog.storage.shared.producer_facts import read_snapshot, replay
+from tidelog.storage.shared.order import (
+    Extent,
+    KnownLog,
+    Leader,
+    LogId,
+    NotTheLeader,
+    Order,
+    ProducerSnapshot,
+    UnknownLog,
+)
+from tidelog.storage.shared.producer_facts import pack_snapshot, read_snapshot, replay
 from tidelog.storage.shared.reading import ColdReader
 from tidelog.storage.shared.tasks import Tasks
 from tidelog.storage.shared.writer import ENDED, Part, Writer
@@ -250,10 +259,12 @@ class SharedLog:
         """`appended`, or a promise of it if its batches are still in flight."""
         if appended.last_offset < self._end:
             return appended
-        part = next(part for part in self._in_flight if part.end_offset > appended.last_offset)
-        promise: Promise[Appended] = Promise()
-        part.waiting.append((promise, appended))
-        return promise
+        for part in self._in_flight:
+            if part.end_offset > appended.last_offset:
+                promise: Promise[Appended] = Promise()
+                part.waiting.append((promise, appended))
+                return promise
+        raise AssertionError("what is not committed is in flight")
 
     def _need_health(self) -> None:
         if self._fault is not None:
@@ -430,6 +441,11 @@ class SharedLog:
     async def _move_start(self, offset: Offset) -> Offset:
         async with self._changing:
             now_ms = self._clock()
+            if len(self._producers):
+                snapshot = await self.snapshot()
+                await self._insist(
+                    lambda: self._order.keep_snapshot(self.log_id, self.leader, snapshot), once_known=True
+                )
             await self._insist(
                 lambda: self._order.move_start(self.log_id, self.leader, offset, now_ms), once_known=True
             )
@@ -439,6 +455,11 @@ class SharedLog:
                 del self._aborted[: bisect_left(self._aborted, offset, key=lambda entry: entry.last_offset)]
                 self._progressed(0)
         return self._start
+
+    async def snapshot(self) -> ProducerSnapshot:
+        """The producers of everything that is committed. Ours are ahead of that, so the database is asked."""
+        known = await self._insist(lambda: self._order.load(self.identity, self.leader), once_known=True)
+        return ProducerSnapshot(known.high_watermark, pack_snapshot(producers_of(known)))
 
     def retain(self, now_ms: TimestampMs, *, keep_from: Offset | None = None) -> Promise[Offset] | None:
         """Delete the oldest extents if they are too old or the log is too large, but no record from `keep_from` on.

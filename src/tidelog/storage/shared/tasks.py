@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 class Tasks:
     def __init__(self) -> None:
-        self._running: set[asyncio.Task[Any]] = set()
+        self._running: dict[asyncio.Task[Any], None] = {}  # in order, so that simulations are repeatable
         self._closed_by: Callable[[], Exception] | None = None
 
     def promise(self, work: Coroutine[Any, Any, T]) -> Promise[T]:
@@ -23,10 +23,10 @@ class Tasks:
             promise.fail(self._closed_by())
             return promise
         task = asyncio.get_running_loop().create_task(work)
-        self._running.add(task)
+        self._running[task] = None
 
         def done(task: asyncio.Task[T]) -> None:
-            self._running.discard(task)
+            del self._running[task]
             if task.cancelled():
                 promise.fail(StorageError("it was given up") if self._closed_by is None else self._closed_by())
             elif (error := task.exception()) is None:
@@ -40,7 +40,7 @@ class Tasks:
     def end(self, make_error: Callable[[], Exception]) -> None:
         """Cancel what is running; its promises, and all later ones, fail with the error."""
         self._closed_by = make_error
-        for task in self._running:
+        for task in list(self._running):
             task.cancel()
 
     async def ended(self) -> None:

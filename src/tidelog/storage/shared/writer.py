@@ -191,7 +191,7 @@ class Writer:
         self._unique = unique
         self._gathered: deque[_Bundle] = deque()  # only the last one may be open
         self._shipping: list[_Bundle] = []  # in order; their uploads or commits are under way
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in order, so that simulations are repeatable
         self._is_closed = False
         self.buffered_bytes = 0
         """Size of everything that was appended and is not decided yet."""
@@ -260,8 +260,8 @@ class Writer:
             before = self._shipping[-1].decided if self._shipping else None
             self._shipping.append(bundle)
             task = asyncio.get_running_loop().create_task(self._deliver(bundle, before))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._tasks[task] = None
+            task.add_done_callback(self._tasks.pop)
 
     # Delivering
 
@@ -343,7 +343,7 @@ class Writer:
         self._is_closed = True
         for bundle in self._gathered:
             bundle.stop_timers()
-        for task in self._tasks:
+        for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 

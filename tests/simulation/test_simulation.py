@@ -1,0 +1,96 @@
+"""Simulated clusters. A seed that fails is repeated with `python -m tests.simulation.run --seed N`."""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+import structlog
+
+from tests.simulation.cluster import Plan
+from tests.simulation.planted import (
+    AnswersBeforeTheCommit,
+    CommitsBeforeThePut,
+    NobodyChecksTheEpoch,
+    TakesALostReplyForAFailure,
+    store_with,
+)
+from tests.simulation.run import simulate
+from tidelog.storage.producers import Producers
+from tidelog.storage.shared import log as log_module
+from tidelog.storage.shared.log import SharedLog
+from tidelog.storage.shared.order import NotTheLeader
+from tidelog.storage.shared.writer import Part
+
+_GROUPS, _SEEDS_EACH = 10, 15
+_TRIED = 60  # seeds until a planted bug must have been found
+
+PLAN = Plan()
+
+
+@pytest.fixture(autouse=True)
+def quiet() -> Iterator[None]:
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    yield
+    structlog.reset_defaults()
+
+
+@pytest.mark.parametrize("group", range(_GROUPS))
+def test_nothing_is_lost_doubled_or_reordered_whatever_fails(group: int) -> None:
+    for seed in range(group * _SEEDS_EACH, (group + 1) * _SEEDS_EACH):
+        try:
+            simulate(seed)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+
+
+def test_the_same_seed_is_the_same_history() -> None:
+    first, second = simulate(3), simulate(3)
+    assert first.history == second.history
+    assert list(first.objects.objects) == list(second.objects.objects)
+    assert first.history != simulate(4).history
+
+
+def found(plan: Plan) -> str:
+    """The first violation of a cluster with a planted bug."""
+    for seed in range(_TRIED):
+        try:
+            simulate(seed, plan)
+        except Exception as error:  # some bugs also make the log fail in other ways
+            return str(error)
+    raise AssertionError(f"{_TRIED} simulations found nothing")
+
+
+def test_a_commit_that_does_not_check_the_epoch_is_found() -> None:
+    found(replace(PLAN, database=NobodyChecksTheEpoch))
+
+
+def test_a_high_watermark_that_moves_before_the_object_is_there_is_found() -> None:
+    assert "not there" in found(replace(PLAN, store=store_with(CommitsBeforeThePut)))
+
+
+def test_an_answer_before_the_commit_is_found() -> None:
+    found(replace(PLAN, store=store_with(AnswersBeforeTheCommit)))
+
+
+def test_a_lost_reply_that_is_taken_for_a_failure_is_found() -> None:
+    found(replace(PLAN, store=store_with(TakesALostReplyForAFailure)))
+
+
+def test_a_new_leader_that_does_not_know_the_producers_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "producers_of", lambda _known: Producers())
+    found(PLAN)
+
+
+def test_a_stable_offset_that_does_not_wait_for_transactions_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SharedLog, "last_stable_offset", property(lambda log: log.end_offset))
+    found(PLAN)
+
+
+def test_a_log_that_goes_on_after_a_refused_commit_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(log: SharedLog, part: Part, error: Exception) -> None:
+        log._in_flight.remove(part)
+        part.fail(lambda: NotTheLeader(str(error)))
+
+    monkeypatch.setattr(SharedLog, "refused", refused)
+    found(PLAN)
