@@ -133,6 +133,7 @@ class PostgresOrder(Order):
     async def commit(
         self, key: str, size: int, broker_id: int, parts: Sequence[LogPart], now_ms: TimestampMs
     ) -> frozenset[LogId]:
+        assert parts, "a bundle without parts"
         assert len({part.log_id for part in parts}) == len(parts), "two parts of one log in a bundle"
         aborted = [(part.log_id, one) for part in parts for one in part.aborted]
         arguments = (
