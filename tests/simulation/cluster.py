@@ -17,7 +17,9 @@ from tidelog.errors import OffsetOutOfRange, TidelogError
 from tidelog.model import LeaderEpoch, Offset, PartitionIdentity, TimestampMs
 from tidelog.promise import Promise
 from tidelog.settings import LogSettings, StorageSettings
+from tidelog.storage.shared.garbage import GarbageSettings
 from tidelog.storage.shared.log import SharedLog
+from tidelog.storage.shared.merging import MergeSettings
 from tidelog.storage.shared.store import SharedStore
 from tidelog.storage.shared.writer import WriterSettings
 
@@ -65,6 +67,11 @@ class Broker:
                 buffer_bytes=world.chance.choice([2000, 1 << 20]),
                 append_timeout_ms=2000,
             ),
+            merging=MergeSettings(fan_in=3, steps=(300, 1500, 6000), most_extents=8),
+            collecting=GarbageSettings(
+                grace_ms=world.chance.choice([0, 3000]), orphan_ms=world.chance.choice([0, 10_000, 2 * _SKEW_MS])
+            ),
+            block_cache_bytes=world.chance.choice([0, 1 << 20]),
             clock=self.clock,
             unique=world.unique,
         )
@@ -139,7 +146,10 @@ class World:
         while loop.time() < until:
             await asyncio.sleep(self.chance.uniform(0.05, 1.2))
             happening: Callable[[], None] = self.chance.choice(
-                [self._move, self._move, self._crash, self._pause, self._delete]
+                [
+                    *(self._move, self._move, self._crash, self._pause, self._delete),
+                    *(self._merge, self._merge, self._collect, self._sweep),
+                ]
             )
             happening()
         self.weather.storm = 0
@@ -173,9 +183,21 @@ class World:
         offset = self.chance.randint(log.start_offset, max(log.start_offset, log.end_offset // 2))
         self.history.deleted_up_to[partition] = max(self.history.deleted_up_to[partition], offset)
         try:
-            self._start(_ignored(log.delete_before(offset)))
+            self._start(_tolerated(log.delete_before(offset)))
         except (TidelogError, OffsetOutOfRange):
             pass
+
+    def _merge(self) -> None:
+        """By all who believe that they are the leader."""
+        for broker in self.brokers:
+            for log in broker.logs.values():
+                self._start(_tolerated(broker.store.merger.merge(log)))
+
+    def _collect(self) -> None:
+        self._start(_tolerated(self.chance.choice(self.brokers).store.garbage.collect()))
+
+    def _sweep(self) -> None:
+        self._start(_tolerated(self.chance.choice(self.brokers).store.garbage.sweep()))
 
     # What clients do
 
@@ -266,8 +288,8 @@ async def _open(broker: Broker, partition: PartitionIdentity, epoch: LeaderEpoch
     return opened
 
 
-async def _ignored(promise: Promise[T]) -> None:
+async def _tolerated(work: Awaitable[object]) -> None:
     try:
-        await promise
+        await work
     except TidelogError:
         pass

@@ -1,25 +1,28 @@
 """Bugs that others have had, planted into a simulated cluster to prove that the checks find them."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
-from tests.support.fake_order import FakeDatabase
+from tests.support.fake_order import FakeDatabase, FakeOrder
 from tidelog.errors import OutcomeUnknown, StorageUnavailable, TidelogError
+from tidelog.model import TimestampMs
 from tidelog.records.batch import place, read_header
 from tidelog.storage.shared.bundle import BundleWriter, new_key
+from tidelog.storage.shared.garbage import Garbage
 from tidelog.storage.shared.log import SharedLog
-from tidelog.storage.shared.order import Leader, LogPart
+from tidelog.storage.shared.order import Extent, Leader, LogId, LogPart, ProducerSnapshot
 from tidelog.storage.shared.store import SharedStore
 from tidelog.storage.shared.writer import Writer, _add, _alive, _Bundle, _log_part, _tell, _Uploaded
 
 
-def store_with(writer: type[Writer]) -> Callable[..., SharedStore]:
-    """Makes stores with another kind of writer."""
+def store_with(writer: type[Writer] = Writer, garbage: type[Garbage] = Garbage) -> Callable[..., SharedStore]:
+    """Makes stores with other kinds of parts."""
 
     def make(*arguments: Any, **settings: Any) -> SharedStore:
         store = SharedStore(*arguments, **settings)
         store._writer.__class__ = writer
+        store.garbage.__class__ = garbage
         return store
 
     return make
@@ -31,6 +34,40 @@ class NobodyChecksTheEpoch(FakeDatabase):
     def _fits(self, part: LogPart, broker_id: int) -> bool:
         log = self._logs.get(part.log_id)
         return log is not None and log.high_watermark == part.base_offset
+
+
+class ExchangesWhateverIsThere(FakeDatabase):
+    """A merge replaces what lies within its offsets, whoever made it, and whatever was there when it began."""
+
+    def replace(
+        self,
+        log_id: LogId,
+        leader: Leader,
+        key: str,
+        size: int,
+        old: Sequence[Extent],
+        new: Sequence[Extent],
+        snapshot: ProducerSnapshot | None,
+        now_ms: TimestampMs,
+    ) -> bool:
+        log = self._logs[log_id]
+        there = [one for one in log.extents if old[0].base_offset <= one.last_offset <= old[-1].last_offset]
+        leader = Leader(log.leader, log.epoch)
+        return super().replace(log_id, leader, key, size, there or old, new, snapshot, now_ms)
+
+
+class RemovesWhatTheDatabaseDoesNotKnow(Garbage):
+    """Orphans are removed without being declared dead first."""
+
+    async def sweep(self) -> int:
+        found = [stored.key async for stored in self._objects.list("b/")]
+        unknown = [key for key in found if key not in self._known()]
+        await self._objects.remove(unknown)
+        return len(unknown)
+
+    def _known(self) -> Container[str]:
+        assert isinstance(self._order, FakeOrder)
+        return self._order.database._objects
 
 
 class CommitsBeforeThePut(Writer):

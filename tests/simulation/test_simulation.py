@@ -11,7 +11,9 @@ from tests.simulation.cluster import Plan
 from tests.simulation.planted import (
     AnswersBeforeTheCommit,
     CommitsBeforeThePut,
+    ExchangesWhateverIsThere,
     NobodyChecksTheEpoch,
+    RemovesWhatTheDatabaseDoesNotKnow,
     TakesALostReplyForAFailure,
     store_with,
 )
@@ -67,6 +69,14 @@ def test_a_commit_that_does_not_check_the_epoch_is_found() -> None:
 
 def test_a_high_watermark_that_moves_before_the_object_is_there_is_found() -> None:
     assert "not there" in found(replace(PLAN, store=store_with(CommitsBeforeThePut)))
+
+
+def test_garbage_that_is_not_declared_dead_first_is_found() -> None:
+    assert "not there" in found(replace(PLAN, store=store_with(garbage=RemovesWhatTheDatabaseDoesNotKnow)))
+
+
+def test_a_merge_that_does_not_check_what_it_replaces_is_found() -> None:
+    found(replace(PLAN, database=ExchangesWhateverIsThere))
 
 
 def test_an_answer_before_the_commit_is_found() -> None:

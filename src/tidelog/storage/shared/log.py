@@ -442,7 +442,7 @@ class SharedLog:
         async with self._changing:
             now_ms = self._clock()
             if len(self._producers):
-                snapshot = await self.snapshot()
+                snapshot = _snapshot(await self.load())
                 await self._insist(
                     lambda: self._order.keep_snapshot(self.log_id, self.leader, snapshot), once_known=True
                 )
@@ -455,11 +455,6 @@ class SharedLog:
                 del self._aborted[: bisect_left(self._aborted, offset, key=lambda entry: entry.last_offset)]
                 self._progressed(0)
         return self._start
-
-    async def snapshot(self) -> ProducerSnapshot:
-        """The producers of everything that is committed. Ours are ahead of that, so the database is asked."""
-        known = await self._insist(lambda: self._order.load(self.identity, self.leader), once_known=True)
-        return ProducerSnapshot(known.high_watermark, pack_snapshot(producers_of(known)))
 
     def retain(self, now_ms: TimestampMs, *, keep_from: Offset | None = None) -> Promise[Offset] | None:
         """Delete the oldest extents if they are too old or the log is too large, but no record from `keep_from` on.
@@ -486,15 +481,30 @@ class SharedLog:
             excess -= extent.size
         return start
 
-    async def exchange(self, old: Sequence[Extent], make: Callable[[], Awaitable[Sequence[Extent] | None]]) -> bool:
-        """Read from the new extents instead of the neighbours `old`. `make` makes the change in the database, and
-        returns the new extents, or None if the database refused it. False: it did, or the old extents are gone."""
+    # Exchanging extents
+
+    async def load(self) -> KnownLog:
+        """The log as it is in the database. Our producers are ahead of it, and we do not keep the facts of
+        extents."""
+        return await self._insist(lambda: self._order.load(self.identity, self.leader), once_known=True)
+
+    async def exchange(
+        self, key: str, size: int, old: Sequence[Extent], new: Sequence[Extent], known: KnownLog
+    ) -> bool:
+        """Read from the object `key` of `size` bytes instead of the neighbours `old`. `known` is the log at a moment
+        when it had them: the facts of the old extents are lost, and its producers replace them. False: the old
+        extents are not there any more, and nothing was changed."""
+        snapshot, now_ms = _snapshot(known), self._clock()
         async with self._changing:
-            new = await make()
-            if new is None:
+            if not self._extents.has(old):
                 return False
-            self._extents.replace(old, new)
-            return True
+            is_done = await self._insist(
+                lambda: self._order.replace(self.log_id, self.leader, key, size, old, new, snapshot, now_ms),
+                once_known=True,
+            )
+            if is_done:
+                self._extents.replace(old, new)
+            return is_done
 
     # The end
 
@@ -519,3 +529,7 @@ def producers_of(known: KnownLog, before: Offset | None = None) -> Producers:
         if extent.base_offset >= covered and (before is None or extent.base_offset < before):
             replay(extent.producers, producers)
     return producers
+
+
+def _snapshot(known: KnownLog) -> ProducerSnapshot:
+    return ProducerSnapshot(known.high_watermark, pack_snapshot(producers_of(known)))

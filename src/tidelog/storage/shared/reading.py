@@ -1,8 +1,9 @@
 """Reading the batches of a log from its objects, for readers whose offset is no longer in memory.
 
 A read begins at the batch that holds an offset. Where that batch is in its extent is known if an earlier read ended
-right before it, which is so for every reader that goes through the log; otherwise the extent is walked from its
-beginning, from one batch header to the next. The neighbouring extents are fetched at the same time.
+right before it, which is so for every reader that goes through the log; otherwise the extent is walked, from one
+batch header to the next. Segments have an index that says where to begin. The neighbouring extents are fetched at the
+same time.
 
     ObjectMissing   the object is gone. If the log has exchanged its extents meanwhile, the read begins again;
                     otherwise data was lost, and only reads of this range fail.
@@ -11,8 +12,8 @@ beginning, from one batch header to the next. The neighbouring extents are fetch
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Sequence
-from typing import Any, Protocol, TypeVar
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from typing import Any, TypeVar
 
 from tidelog.errors import CorruptBatch, CorruptLog
 from tidelog.model import Offset, TimestampMs
@@ -29,28 +30,29 @@ from tidelog.records.batch import (
 )
 from tidelog.records.record import decode
 from tidelog.storage.log import TimestampOffset
+from tidelog.storage.shared.blocks import BlockCache
 from tidelog.storage.shared.extents import Extents
-from tidelog.storage.shared.objects import ObjectMissing
+from tidelog.storage.shared.objects import ObjectMissing, ObjectStore
 from tidelog.storage.shared.order import Extent
+from tidelog.storage.shared.segment_object import PREFIX as SEGMENTS
+from tidelog.storage.shared.segment_object import SegmentIndex, load_segment_after
 
 T = TypeVar("T")
 
 _WINDOW_BYTES = 1 << 20  # read at once while a batch is looked for
 _TOGETHER = 32  # extents of one read
 _REMEMBERED_PLACES = 10_000
-
-
-class Ranges(Protocol):
-    """Byte ranges of objects: an object store, or a cache before it."""
-
-    async def read(self, key: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]: ...
+_REMEMBERED_INDEXES = 256
+_INDEXED_BYTES = 1 << 20  # smaller segments are walked
 
 
 class ColdReader:
     """`readers` of its reads are at work at the same time; others wait."""
 
-    def __init__(self, ranges: Ranges, readers: int = 16) -> None:
-        self._ranges = ranges
+    def __init__(self, objects: ObjectStore, blocks: BlockCache, readers: int = 16) -> None:
+        self._objects = objects
+        self._blocks = blocks
+        self._indexes: OrderedDict[str, SegmentIndex] = OrderedDict()
         self._slots = asyncio.Semaphore(readers)
         self._places: OrderedDict[tuple[str, Offset], int] = OrderedDict()
         """Where in an object the batch with a base offset begins: the ends of earlier reads."""
@@ -114,7 +116,7 @@ class ColdReader:
         known = self._places.get((extent.key, offset))
         if known is not None and extent.position <= known < extent.position + extent.size:
             return known
-        async for position, header, _ in self._walk(extent):
+        async for position, header, _ in self._walk(extent, await self._start(extent, offset)):
             if header.last_offset >= offset:
                 return position
         raise CorruptLog("the extent ends too early", file=extent.key, position=extent.position, offset=offset)
@@ -144,7 +146,9 @@ class ColdReader:
                 offset = extent.last_offset + 1
 
     async def _in_extent(self, extent: Extent, timestamp: TimestampMs, start: Offset) -> TimestampOffset | None:
-        async for position, header, batch in self._walk(extent, contents=True):
+        index = await self._index(extent)
+        begin = extent.position if index is None else index.around_time(timestamp)[0]
+        async for position, header, batch in self._walk(extent, begin, contents=True):
             if header.max_timestamp < timestamp or header.last_offset < start:
                 continue
             try:
@@ -156,12 +160,31 @@ class ColdReader:
                     return TimestampOffset(record.timestamp, record.offset, header.leader_epoch)
         return None
 
+    async def _start(self, extent: Extent, offset: Offset) -> int:
+        """Where to begin to look for an offset."""
+        index = await self._index(extent)
+        return extent.position if index is None else max(extent.position, index.around(offset)[0])
+
+    async def _index(self, extent: Extent) -> SegmentIndex | None:
+        """The index of a large segment. An extent that is its only one is all of its data."""
+        if extent.size < _INDEXED_BYTES or extent.position or not extent.key.startswith(SEGMENTS):
+            return None
+        index = self._indexes.get(extent.key)
+        if index is None:
+            segment = await load_segment_after(self._objects, extent.key, extent.size)
+            index = self._indexes[extent.key] = segment.index
+            if len(self._indexes) > _REMEMBERED_INDEXES:
+                self._indexes.popitem(last=False)
+        else:
+            self._indexes.move_to_end(extent.key)
+        return index
+
     async def _walk(
-        self, extent: Extent, *, contents: bool = False
+        self, extent: Extent, position: int, *, contents: bool = False
     ) -> AsyncIterator[tuple[int, BatchHeader, memoryview]]:
-        """The batches of an extent: position in the object, header, and bytes, which are whole only with
-        `contents`."""
-        position, limit = extent.position, extent.position + extent.size
+        """The batches of an extent from a position on: position in the object, header, and bytes, which are whole
+        only with `contents`."""
+        limit = extent.position + extent.size
         data, at = memoryview(b""), 0
         while position < limit:
             left = len(data) - at
@@ -173,13 +196,9 @@ class ColdReader:
             position += header.size
             at += min(header.size, len(data) - at)
 
-    async def whole(self, extent: Extent) -> bytes:
-        """All bytes of an extent."""
-        return await self._read(extent, extent.position, extent.size)
-
-    async def _read(self, extent: Extent, position: int, size: int) -> bytes:
-        [data] = await self._ranges.read(extent.key, [(position, size)])
-        return data
+    async def _read(self, extent: Extent, position: int, size: int) -> ReadBuffer:
+        parts = await self._blocks.read(extent.key, position, size, cold=True)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _remember(self, key: str, offset: Offset, position: int) -> None:
         self._places[key, offset] = position

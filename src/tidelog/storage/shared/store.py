@@ -19,16 +19,20 @@ from tidelog.model import (
 from tidelog.promise import Promise
 from tidelog.settings import LogSettings, StorageSettings
 from tidelog.storage.log import CacheUse, LogStore, PartitionLog, Place, Stray, UpkeepPolicy
-from tidelog.storage.retention import UpkeepLoop
+from tidelog.storage.shared.blocks import BlockCache
+from tidelog.storage.shared.garbage import Garbage, GarbageSettings
 from tidelog.storage.shared.log import Shared, SharedLog
+from tidelog.storage.shared.merging import Merger, MergeSettings
 from tidelog.storage.shared.objects import ObjectStore
 from tidelog.storage.shared.order import KnownLog, Leader, Order, UnknownLog
 from tidelog.storage.shared.reading import ColdReader
 from tidelog.storage.shared.tasks import Tasks
+from tidelog.storage.shared.upkeep import SharedUpkeep, UpkeepSettings
 from tidelog.storage.shared.writer import Writer, WriterSettings
 from tidelog.storage.tail import TailCache
 
-_PATIENCE_S = 10.0
+_PATIENCE_S = 10.0  # for what is not committed when the store is closed
+_BLOCK_CACHE_BYTES = 64 << 20
 
 
 def wall_clock_ms() -> TimestampMs:
@@ -46,9 +50,15 @@ class SharedStore(LogStore):
         settings: StorageSettings | None = None,
         writing: WriterSettings | None = None,
         *,
+        upkeep: UpkeepSettings | None = None,
+        merging: MergeSettings | None = None,
+        collecting: GarbageSettings | None = None,
+        block_cache_bytes: int = _BLOCK_CACHE_BYTES,
+        is_collector: Callable[[], bool] = lambda: True,
         clock: Callable[[], TimestampMs] = wall_clock_ms,
         unique: Callable[[], UUID] = uuid4,
     ) -> None:
+        """`is_collector`: whether this broker removes garbage at the moment, for the whole cluster."""
         settings = settings or StorageSettings()
         self._order = order
         self._objects = objects
@@ -56,11 +66,17 @@ class SharedStore(LogStore):
         self._clock = clock
         self._writer = Writer(objects, order, broker_id, writing or WriterSettings(), clock=clock, unique=unique)
         self._tails = TailCache(settings.tail_cache_bytes, is_over_files=False)
-        self._shared = Shared(order, self._writer, ColdReader(objects), self._tails, broker_id, clock)
+        self._blocks = BlockCache(objects, block_cache_bytes)
+        reader = ColdReader(objects, self._blocks)
+        self._shared = Shared(order, self._writer, reader, self._tails, broker_id, clock)
+        self.merger = Merger(objects, merging or MergeSettings(), clock=clock, unique=unique)
+        self.garbage = Garbage(order, objects, collecting or GarbageSettings(), clock=clock)
+        self._is_collector = is_collector
+        self._upkeep_settings = upkeep or UpkeepSettings()
         self._logs: dict[PartitionIdentity, SharedLog] = {}
         self._opening: dict[PartitionIdentity, _Opening] = {}
         self._tasks = Tasks()
-        self._upkeep: UpkeepLoop | None = None
+        self._upkeep: SharedUpkeep | None = None
 
     # Logs
 
@@ -164,7 +180,9 @@ class SharedStore(LogStore):
 
     def start_upkeep(self, policy: UpkeepPolicy) -> None:
         assert self._upkeep is None, "it was started already"
-        self._upkeep = UpkeepLoop(self._logs, policy)
+        self._upkeep = SharedUpkeep(
+            self._logs, policy, self._upkeep_settings, self.merger, self.garbage, self._is_collector
+        )
 
     async def stop_upkeep(self) -> None:
         upkeep, self._upkeep = self._upkeep, None
@@ -192,6 +210,7 @@ class SharedStore(LogStore):
         for log in logs:
             await log.released()
         await self._tasks.ended()
+        await self._blocks.close()
         return failures
 
 

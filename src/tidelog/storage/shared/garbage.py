@@ -1,0 +1,63 @@
+"""Removing objects that no log needs.
+
+An object whose last extent is gone is *dead*: the database says so, and never revives it. Dead objects are removed
+after a grace, which is longer than any fetch, because a reader may still be about to read them.
+
+An object that the database does not know is an *orphan*: its broker died between the upload and the commit, or has
+not made the commit yet. Old orphans are first declared dead, so that a late commit of theirs is refused, and then
+removed like the others. So clocks decide when an object is removed, never whether a log may need it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tidelog.model import TimestampMs
+from tidelog.storage.shared import bundle, segment_object
+from tidelog.storage.shared.objects import ObjectStore
+from tidelog.storage.shared.order import Order
+
+_AT_ONCE = 500  # objects
+
+
+@dataclass(frozen=True, slots=True)
+class GarbageSettings:
+    grace_ms: int = 600_000
+    """How long a dead object is kept."""
+    orphan_ms: int = 3_600_000
+    """Unknown objects of this age are declared dead."""
+
+
+class Garbage:
+    """All brokers may collect at the same time; one of them is enough."""
+
+    def __init__(
+        self, order: Order, objects: ObjectStore, settings: GarbageSettings, *, clock: Callable[[], TimestampMs]
+    ) -> None:
+        self._order = order
+        self._objects = objects
+        self._settings = settings
+        self._clock = clock
+
+    async def collect(self) -> int:
+        """Remove what has been dead for long enough. Returns the number of objects."""
+        removed = 0
+        while keys := await self._order.dead_objects(self._clock() - self._settings.grace_ms, _AT_ONCE):
+            await self._objects.remove(keys)
+            await self._order.forget_objects(keys, self._clock())
+            removed += len(keys)
+        return removed
+
+    async def sweep(self) -> int:
+        """Look at every object of the store, and declare old orphans dead. Returns their number."""
+        found = 0
+        for prefix in (bundle.PREFIX, segment_object.PREFIX):
+            old: list[str] = []
+            async for stored in self._objects.list(prefix):
+                if stored.modified_ms < self._clock() - self._settings.orphan_ms:
+                    old.append(stored.key)
+                if len(old) == _AT_ONCE:
+                    found += len(await self._order.declare_dead(old, self._clock()))
+                    old = []
+            if old:
+                found += len(await self._order.declare_dead(old, self._clock()))
+        return found

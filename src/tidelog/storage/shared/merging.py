@@ -1,0 +1,116 @@
+"""Merging: many small extents of a log become one segment, so that its leader has few of them in memory, a new leader
+loads few, and a reader of old data makes few requests.
+
+Extents are merged with neighbours of about their size, in three steps, as in an LSM tree: a byte is written about
+three times more before it is in a segment of full size. At rest a log has less than `fan_in` extents of each step.
+
+A merge uploads the new object first, and then asks the database to exchange the extents, which refuses if another
+broker leads the log by then, or if the extents are not exactly those that were read. An object that was not needed is
+garbage.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from uuid import UUID
+
+from tidelog.model import TimestampMs
+from tidelog.storage.producers import Producers
+from tidelog.storage.shared.extents import Extents
+from tidelog.storage.shared.log import SharedLog, producers_of
+from tidelog.storage.shared.objects import ObjectStore
+from tidelog.storage.shared.order import Extent, KnownLog
+from tidelog.storage.shared.segment_object import SegmentWriter, new_key
+
+_READ_AT_ONCE = 8  # extents
+_PIECE_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class MergeSettings:
+    fan_in: int = 32
+    """Number of neighbouring extents that are worth a merge."""
+    steps: Sequence[int] = (64 << 10, 2 << 20, 64 << 20)
+    """An extent is merged with others below the same of these sizes. The last one is the size of a full segment."""
+    most_extents: int = 2000
+    """At most so many extents are merged at once."""
+
+
+class Merger:
+    def __init__(
+        self,
+        objects: ObjectStore,
+        settings: MergeSettings,
+        *,
+        clock: Callable[[], TimestampMs],
+        unique: Callable[[], UUID],
+    ) -> None:
+        self._objects = objects
+        self._settings = settings
+        self._clock = clock
+        self._unique = unique
+
+    def needs_merge(self, log: SharedLog) -> bool:
+        return self._choose(log.extents) is not None
+
+    async def merge(self, log: SharedLog) -> bool:
+        """Merge the extents that need it most. False: there was nothing to merge, or the log changed meanwhile.
+        Raises what the object store and the database raise."""
+        chosen = self._choose(log.extents)
+        if chosen is None:
+            return False
+        old = [log.extents[number] for number in chosen]
+        known = await log.load()
+        topic, partition = log.identity.topic.topic_id, log.identity.number
+        key = new_key(topic, partition, old[0].base_offset, self._unique())
+        writer = SegmentWriter(topic, partition, _producers_before(known, old[0]), self._clock())
+        size = await self._objects.put_stream(key, writer.parts(self._batches(old)))
+        new = Extent(
+            old[0].base_offset,
+            old[-1].last_offset,
+            key,
+            0,
+            writer.data_size,
+            max(extent.max_timestamp for extent in old),
+        )
+        return await log.exchange(key, size, old, [new], known)
+
+    def _choose(self, extents: Extents) -> range | None:
+        """The numbers of neighbours that are worth a merge, the smallest first."""
+        sizes = extents.sizes
+        if len(sizes) < self._settings.fan_in:
+            return None
+        for step in self._settings.steps:
+            start = total = 0
+            for number, size in enumerate([*sizes, step]):  # the last one ends the last run
+                is_full = total + size > self._settings.steps[-1] or number - start >= self._settings.most_extents
+                if size >= step or is_full:
+                    if number - start >= self._settings.fan_in:
+                        return range(start, number)
+                    start, total = (number, size) if size < step else (number + 1, 0)
+                else:
+                    total += size
+        return None
+
+    async def _batches(self, extents: Sequence[Extent]) -> AsyncIterator[bytes]:
+        """Their bytes, in pieces that are not too large to be worked on at once."""
+        rest = iter(extents)
+        while some := list(islice(rest, _READ_AT_ONCE)):
+            first = [(0, min(extent.size, _PIECE_BYTES)) for extent in some]
+            pieces = await asyncio.gather(*map(self._piece, some, first))
+            for extent, piece in zip(some, pieces, strict=True):
+                yield piece
+                for at in range(_PIECE_BYTES, extent.size, _PIECE_BYTES):
+                    yield await self._piece(extent, (at, min(extent.size - at, _PIECE_BYTES)))
+
+    async def _piece(self, extent: Extent, part: tuple[int, int]) -> bytes:
+        [data] = await self._objects.read(extent.key, [(extent.position + part[0], part[1])])
+        return data
+
+
+def _producers_before(known: KnownLog, first: Extent) -> Producers:
+    """For the footer of the segment. If the log's snapshot is of a later offset, they are not known any more."""
+    if known.snapshot is not None and known.snapshot.offset > first.base_offset:
+        return Producers()
+    return producers_of(known, first.base_offset)

@@ -1,0 +1,95 @@
+"""What a broker does in the background for the logs that it leads: retention, merging, and removing garbage."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+import structlog
+
+from tidelog.errors import TidelogError
+from tidelog.model import PartitionIdentity
+from tidelog.storage.log import UpkeepPolicy
+from tidelog.storage.retention import UpkeepLoop
+from tidelog.storage.shared.garbage import Garbage
+from tidelog.storage.shared.log import SharedLog
+from tidelog.storage.shared.merging import Merger
+from tidelog.storage.trouble import Trouble
+
+logger = structlog.get_logger("tidelog.storage")
+
+
+@dataclass(frozen=True, slots=True)
+class UpkeepSettings:
+    merge_interval_ms: int = 5_000
+    garbage_interval_ms: int = 60_000
+    sweep_interval_ms: int = 3_600_000
+    """Time between two searches for orphans, which list the whole object store."""
+
+
+class SharedUpkeep:
+    """Made inside a running event loop; `close` it before the logs are closed. `is_collector`: whether this broker
+    removes garbage, for the whole cluster."""
+
+    def __init__(
+        self,
+        logs: Mapping[PartitionIdentity, SharedLog],
+        policy: UpkeepPolicy,
+        settings: UpkeepSettings,
+        merger: Merger,
+        garbage: Garbage,
+        is_collector: Callable[[], bool],
+    ) -> None:
+        self._logs = logs
+        self._merger = merger
+        self._garbage = garbage
+        self._is_collector = is_collector
+        self._merges = Trouble(logger, bad="extents could not be merged", good="extents are merged again")
+        self._others = Trouble(logger, bad="garbage could not be removed", good="garbage is removed again")
+        self._retention = UpkeepLoop(logs, policy)
+        self._tasks = [
+            asyncio.create_task(_every(settings.merge_interval_ms, self._merge)),
+            asyncio.create_task(_every(settings.garbage_interval_ms, self._collect)),
+            asyncio.create_task(_every(settings.sweep_interval_ms, self._sweep)),
+        ]
+
+    async def close(self) -> None:
+        await self._retention.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def _merge(self) -> None:
+        """A failure of one log must not stop the others."""
+        self._merges.forget_others(self._logs)
+        for partition, log in list(self._logs.items()):
+            try:
+                while self._logs.get(partition) is log and log.fault is None and await self._merger.merge(log):
+                    pass
+                self._merges.worked(partition, partition=str(partition.name))
+            except Exception as error:
+                if log.fault is None:  # otherwise the log has said why
+                    self._merges.failed(partition, error, partition=str(partition.name))
+
+    async def _collect(self) -> None:
+        await self._as_collector(self._garbage.collect, "removing dead objects")
+
+    async def _sweep(self) -> None:
+        await self._as_collector(self._garbage.sweep, "searching for orphans")
+
+    async def _as_collector(self, work: Callable[[], Awaitable[int]], what: str) -> None:
+        if not self._is_collector():
+            return
+        try:
+            count = await work()
+        except (TidelogError, OSError) as error:
+            self._others.failed(what, error, work=what)
+            return
+        self._others.worked(what, work=what)
+        if count:
+            logger.info("garbage", work=what, objects=count)
+
+
+async def _every(interval_ms: int, work: Callable[[], Awaitable[None]]) -> None:
+    while True:
+        await asyncio.sleep(interval_ms / 1000)
+        await work()
