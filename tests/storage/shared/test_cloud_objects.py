@@ -43,7 +43,7 @@ def test_a_server_that_is_killed_fails_calls_and_is_used_again_when_it_is_back(o
         objects = open_object_store(own_server.new_url(), own_server.options, USUAL)
         await objects.put("b/before", [b"content"])
         own_server.kill()
-        with pytest.raises(StorageUnavailable, match="b/during: the object store is not available: no connection"):
+        with pytest.raises(StorageUnavailable, match="b/during: the object store is not available"):
             await objects.put("b/during", [b"content"])
         with pytest.raises(StorageUnavailable, match="not available"):
             await objects.read("b/before", [(0, 7)])
@@ -197,6 +197,17 @@ def test_a_put_that_is_stored_although_the_store_said_otherwise_is_not_taken_for
         handler.script[:] = [(500, error_body("InternalError")), (412, error_body("PreconditionFailed"))]
         with pytest.raises(StorageUnavailable, match="there is an object of this key already"):
             await objects.put("b/1", [b"content"])
+
+    run(test)
+
+
+def test_a_store_without_conditional_puts_is_used_without_them() -> None:
+    async def test() -> None:
+        server = shared_server()
+        objects = open_object_store(server.new_url(), {**server.options, "conditional_put": "disabled"}, USUAL)
+        for key in ("b/1", "b/2"):
+            await objects.put(key, [b"content"])
+        assert await objects.read("b/1", [(0, 7)]) == [b"content"]
 
     run(test)
 

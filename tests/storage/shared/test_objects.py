@@ -163,7 +163,7 @@ def test_removed_objects_are_gone_and_missing_ones_are_no_error(run: Run) -> Non
 
 def test_a_stream_becomes_one_object(run: Run) -> None:
     async def test(objects: ObjectStore) -> None:
-        content = random.Random(3).randbytes(20 << 20)
+        content = random.Random(3).randbytes(10 << 20)
 
         async def parts() -> AsyncIterator[ReadBuffer]:
             for at in range(0, len(content), 700_000):
@@ -177,7 +177,7 @@ def test_a_stream_becomes_one_object(run: Run) -> None:
     run(test)
 
 
-@pytest.mark.parametrize("fails_after", [0, 3, 12 << 20])
+@pytest.mark.parametrize("fails_after", [0, 3, 9 << 20])
 def test_a_stream_whose_source_fails_leaves_no_object(run: Run, fails_after: int) -> None:
     async def test(objects: ObjectStore) -> None:
         async def parts() -> AsyncIterator[ReadBuffer]:

@@ -11,7 +11,7 @@ import asyncio
 import re
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import obstore
 from obstore.exceptions import (
@@ -82,15 +82,19 @@ class CloudObjects:
         self.place = place
         self._store = store
         self._total_seconds = patience.total_ms / 1000
-        self._request_seconds = patience.request_ms / 1000
+        self._mode: Literal["create", "overwrite"] = "create"  # an existing object is not replaced
 
     async def put(self, key: str, parts: Sequence[ReadBuffer]) -> None:
         if sum(map(len, parts)) > MOST_IN_ONE_REQUEST:
             await self.put_stream(key, _each(parts))
-        else:
-            # "create" means that an existing object is not replaced. The parts are sent from where they are.
-            upload = obstore.put_async(self._store, key, list(parts), mode="create", use_multipart=False)
+            return
+        try:
+            # The parts are sent from where they are.
+            upload = obstore.put_async(self._store, key, list(parts), mode=self._mode, use_multipart=False)
             await self._call(key, upload, self._total_seconds)
+        except NotImplementedError:  # the option `conditional_put` is "disabled", for a store that does not know it
+            self._mode = "overwrite"
+            await self.put(key, parts)
 
     async def put_stream(self, key: str, parts: AsyncIterable[ReadBuffer]) -> int:
         source = _Source(parts)
