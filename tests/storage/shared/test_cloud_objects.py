@@ -201,6 +201,21 @@ def test_a_put_that_is_stored_although_the_store_said_otherwise_is_not_taken_for
     run(test)
 
 
+def test_endpoint_and_credentials_come_from_the_environment_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    server = shared_server()
+    monkeypatch.setenv("AWS_ENDPOINT_URL", server.endpoint)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", server.access_key_id)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", server.secret_access_key)
+
+    async def test() -> None:
+        objects = open_object_store(server.new_url(), patience=USUAL)
+        await objects.put("b/1", [b"content"])
+        assert await objects.read("b/1", [(0, 7)]) == [b"content"]
+
+    run(test)
+
+
 def test_a_store_without_conditional_puts_is_used_without_them() -> None:
     async def test() -> None:
         server = shared_server()

@@ -51,9 +51,8 @@ def open_cloud(scheme: str, bucket: str, prefix: str, options: dict[str, str], p
     client: dict[str, Any] = {
         "connect_timeout": timedelta(milliseconds=patience.connect_ms),
         "timeout": timedelta(milliseconds=patience.request_ms),
+        "allow_http": True,  # used only if the endpoint, from the options or the environment, is an http:// URL
     }
-    if any(name.endswith("endpoint") and url.startswith("http://") for name, url in options.items()):
-        client["allow_http"] = True
     # Without this obstore repeats a request for three minutes.
     retry = {
         "max_retries": patience.retries,
