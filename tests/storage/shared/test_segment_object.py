@@ -199,6 +199,7 @@ def test_damaged_or_misplaced_batches_do_not_get_into_a_segment() -> None:
         (log[:-1], "the last batch is cut off"),
         (log + b"\0" * 61, "magic 0"),
         (log + b"\xff" * 100, "magic -1"),
+        (log + log[:8] + b"\x7f\xff\xff\xff" + log[12:], "truncated batch"),
     ):
         with pytest.raises(CorruptLog, match=reason):
             built(bytes(wrong), 500)

@@ -14,6 +14,7 @@ Numbers are big-endian. The index has an entry for the first batch after every 6
 numbers of a column increase, or stay the same for timestamps.
 """
 
+import asyncio
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
@@ -38,6 +39,9 @@ KIND = footer.Kind(b"TLsegm", 1)
 PREFIX = "s/"
 INDEX_INTERVAL = 64 << 10
 MOST_DATA = 1 << 32
+MOST_BATCH = 1 << 29
+"""A larger batch is taken for a damaged length: otherwise everything after it would be gathered in memory."""
+_LOOKED_AT_ONCE = 128 << 10
 _HEAD = Struct(">16siqqqqIIII")
 _ABORTED = Struct(">qqqq")
 _ENTRY_SIZE = 8 + 4 + 8
@@ -144,7 +148,8 @@ class SegmentWriter:
         self._now_ms = now_ms
         self._index = SegmentIndex(0, 0)
         self._aborted: list[AbortedTransaction] = []
-        self._rest = b""  # the beginning of a batch whose end has not come yet
+        self._rest = bytearray()  # the beginning of a batch whose end has not come yet
+        self._needed = HEADER_SIZE  # bytes of it before it makes sense to look at it again
         self._indexed_at = 0
         self._base_offset = self._next_offset = -1
         self._max_timestamp: TimestampMs = NO_TIMESTAMP
@@ -156,18 +161,28 @@ class SegmentWriter:
         """The whole object for `ObjectStore.put_stream`. `batches` may be cut anywhere. CorruptLog: they are not
         valid batches in the order of their offsets."""
         async for piece in batches:
-            self.add(piece)
+            view = memoryview(piece)
+            for at in range(0, len(view), _LOOKED_AT_ONCE):
+                self.add(view[at : at + _LOOKED_AT_ONCE])
+                await asyncio.sleep(0)  # small batches take a while
             yield piece
         yield self.finish()
 
     def add(self, piece: ReadBuffer) -> None:
         """The next bytes of the data."""
         self._crc = crc32c(piece, self._crc)
-        view = memoryview(self._rest + piece if self._rest else piece)
-        position = 0
+        buffer = piece
+        if self._rest:
+            self._rest += piece
+            if len(self._rest) < self._needed:
+                return
+            buffer, self._rest = self._rest, bytearray()
+        view = memoryview(buffer)
+        position, self._needed = 0, HEADER_SIZE
         while len(view) - position >= HEADER_SIZE:
             size = size_at(view, position)
-            if size >= HEADER_SIZE and position + size > len(view):
+            if position + size > len(view) and HEADER_SIZE <= size <= MOST_BATCH:
+                self._needed = size
                 break
             try:
                 header = read_header(view, position)
@@ -176,7 +191,7 @@ class SegmentWriter:
                 raise self._damaged(str(error)) from None
             self._saw(BatchView(position, header, view[position : position + size]))
             position += size
-        self._rest = bytes(view[position:])
+        self._rest += view[position:]
 
     def finish(self) -> bytes:
         """The last bytes of the object."""
