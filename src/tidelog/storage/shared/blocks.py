@@ -90,10 +90,12 @@ class BlockCache:
         return CacheUse(self._capacity, self._probation_bytes + self._protected_bytes)
 
     def cached(self, key: str, position: int, size: int) -> list[bytes | memoryview] | None:
-        """The bytes, in parts, if all of them are in memory; else None."""
+        """The bytes, in parts, if all of them are in memory; else None. ObjectMissing: the object is known to be
+        shorter."""
         assert size > 0, "nothing is asked for"
-        if any(self._find((key, number)) is None for number in self._numbers(position, size)):
-            return None
+        for number in self._numbers(position, size):
+            if self._find((key, number)) is None:
+                return None
         self.hits += 1
         return self._take(key, position, size, {})
 
@@ -166,18 +168,18 @@ class BlockCache:
 
     def _touch(self, which: _Id, block: _Block, start: int, end: int) -> None:
         """Bytes of the block were read."""
+        if which in self._protected:
+            self._protected.move_to_end(which)
+            return
         grain = self._grain
         low, high = -(-start // grain), -(-end // grain)
         read = ((1 << (high - low)) - 1) << low
         is_again, is_first = bool(block.grains & read), not block.grains
         block.grains |= read
-        if which in self._protected:
-            self._protected.move_to_end(which)
-        elif which in self._probation:
-            if is_again:
-                self._protect(which, block)
-            else:
-                self._probation.move_to_end(which)
+        if is_again:
+            self._protect(which, block)
+        else:
+            self._probation.move_to_end(which)
         if is_first and read and len(block.content) == self._block_size:
             self._read_ahead(which)
 
