@@ -9,7 +9,7 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from tests.metadata.engines import ENGINES
+from tests.metadata.engines import ENGINES, EXAMPLES
 from tests.metadata.rows import CHANGES, ROWS, Model
 from tidelog.errors import InvalidInput
 from tidelog.metadata.rows import TABLES, ClusterRow, GroupRow, Row
@@ -29,12 +29,8 @@ async def contents(store: MetadataStore) -> dict[type[Row], list[Row]]:
 
 
 @pytest.mark.parametrize("name", ENGINES)
-@given(rounds=st.lists(AT_ONCE, max_size=5))
-@settings(max_examples=40)
-def test_the_store_holds_what_was_put_and_not_deleted_since(
-    rounds: list[list[list[Put | Delete]]], name: str
-) -> None:
-    async def play(directory: str) -> None:
+def test_the_store_holds_what_was_put_and_not_deleted_since(name: str) -> None:
+    async def play(directory: str, rounds: list[list[list[Put | Delete]]]) -> None:
         engine = ENGINES[name](Path(directory))
         model = Model()
         store = await engine.open()
@@ -53,15 +49,18 @@ def test_the_store_holds_what_was_put_and_not_deleted_since(
             assert_same(await contents(store), model)
         await store.close()
 
-    with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(play(directory))
+    @given(rounds=st.lists(AT_ONCE, max_size=5))
+    @settings(max_examples=EXAMPLES[name])
+    def check(rounds: list[list[list[Put | Delete]]]) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            asyncio.run(play(directory, rounds))
+
+    check()
 
 
 @pytest.mark.parametrize("name", ENGINES)
-@given(rows=st.lists(ROWS, max_size=20))
-@settings(max_examples=25)
-def test_every_row_comes_back_as_it_was(rows: Sequence[Row], name: str) -> None:
-    async def play(directory: str) -> None:
+def test_every_row_comes_back_as_it_was(name: str) -> None:
+    async def play(directory: str, rows: Sequence[Row]) -> None:
         engine = ENGINES[name](Path(directory))
         model = Model()
         store = await engine.open()
@@ -73,8 +72,13 @@ def test_every_row_comes_back_as_it_was(rows: Sequence[Row], name: str) -> None:
         assert_same(await contents(store), model)
         await store.close()
 
-    with tempfile.TemporaryDirectory() as directory:
-        asyncio.run(play(directory))
+    @given(rows=st.lists(ROWS, max_size=20))
+    @settings(max_examples=EXAMPLES[name])
+    def check(rows: Sequence[Row]) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            asyncio.run(play(directory, rows))
+
+    check()
 
 
 def assert_same(found: dict[type[Row], list[Row]], model: Model) -> None:

@@ -1,4 +1,4 @@
-"""Opens the metadata of a data directory, whichever engine stores it."""
+"""Opens the metadata at a place, whichever engine stores it."""
 
 from contextlib import AbstractAsyncContextManager
 
@@ -6,10 +6,18 @@ from tidelog.metadata.sqlite.snapshot import snapshot as sqlite_snapshot
 from tidelog.metadata.sqlite.store import SqliteStore, file_in
 from tidelog.metadata.store import MetadataStore
 
+_POSTGRES = ("postgresql://", "postgres://")
 
-async def open_store(data_dir: str) -> MetadataStore:
-    """The metadata store of this data directory, for the one broker that runs on it."""
-    return await SqliteStore.open(file_in(data_dir))
+
+async def open_store(place: str) -> MetadataStore:
+    """The metadata store in a data directory, for the one broker that runs on it; or in a PostgreSQL database, given
+    as a URL, for any number of brokers. MissingExtra if the driver for PostgreSQL is not installed."""
+    if not place.startswith(_POSTGRES):
+        return await SqliteStore.open(file_in(place))
+    from tidelog.metadata.postgres import PostgresStore
+    from tidelog.postgres import PostgresSettings
+
+    return await PostgresStore.open(PostgresSettings.parse(place))
 
 
 def snapshot(data_dir: str) -> AbstractAsyncContextManager[MetadataStore]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tidelog.errors import Conflict, InvalidInput
 from tidelog.metadata.postgres.tables import LAYOUTS, Layout, quoted, to_text
-from tidelog.metadata.rows import SHARED, Row
+from tidelog.metadata.rows import Row
 from tidelog.metadata.store import Change, Delete, Fence, Insert, Key, Put, Update, table_of
 from tidelog.postgres import Connection
 
@@ -21,8 +21,8 @@ _MOST_RACES = 5
 
 
 def is_plain(change: Change) -> bool:
-    """True if it can share a statement with the changes of other callers: it expects no row, and is in no feed."""
-    return isinstance(change, Put | Delete) and table_of(change) not in SHARED
+    """True if it expects no row, so that it can share a commit with the changes of other callers."""
+    return isinstance(change, Put | Delete)
 
 
 class Stage:
@@ -46,7 +46,10 @@ class Stage:
         if self.rows >= _MOST_ROWS:
             return False
         self.rows += 1
-        self._puts.setdefault(layout, {}).setdefault(key[0], {})[key] = row
+        rows = self._puts.setdefault(layout, {}).setdefault(key[0], {})
+        if key in rows:
+            layout.check_row(rows[key])  # PostgreSQL will not see it
+        rows[key] = row
         return True
 
     def delete(self, layout: Layout, key: Key) -> bool:
@@ -57,7 +60,7 @@ class Stage:
         for first in [key[0]] if key else list(puts):
             same_first = puts.get(first, {})
             for each in [each for each in same_first if each[: len(key)] == key]:
-                del same_first[each]
+                layout.check_row(same_first.pop(each))
         self._deletes.setdefault(layout, {}).setdefault(len(key), set()).add(key)
         return True
 
@@ -154,6 +157,8 @@ class Exchange:
             raise InvalidInput(f"an update cannot change the key of a row from {layout.key_of(before)} to {key}")
         if layout is not self.layout or key in self._wanted or len(self._wanted) >= _MOST_ROWS:
             return False
+        if before is not None:
+            layout.check_row(before)
         self._wanted[key] = (before, after)
         return True
 
@@ -208,7 +213,7 @@ def plan(changes: Iterable[Change]) -> list[Step]:
     for change in changes:
         layout = LAYOUTS[table_of(change)]
         if isinstance(change, Delete):
-            layout.check(change.key)
+            layout.check_key(change.key)
         if not (steps and _add(steps[-1], layout, change)):
             steps.append(Stage() if isinstance(change, Put | Delete) else Exchange(layout))
             is_added = _add(steps[-1], layout, change)

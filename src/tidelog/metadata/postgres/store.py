@@ -1,9 +1,9 @@
 """`PostgresStore`: the metadata of a cluster in PostgreSQL. docs/formats/postgres.md describes the tables.
 
 Each broker has a store of its own on the same database, with one connection (`Session`). Requests wait in a queue; a
-task takes them in order. Plain writes that wait at the same time become one statement, and so share a commit; if one
-of them is fenced or invalid, that one fails and the others are written. A write that expects a row, or changes a
-shared table, has a transaction to itself.
+task takes them in order. Puts and deletes that wait at the same time share a commit, most often as one statement; if
+one of the writes is fenced or invalid, it fails and the others are made. A write that expects a row has a transaction
+to itself.
 """
 
 import asyncio

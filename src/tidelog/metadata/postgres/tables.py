@@ -20,6 +20,8 @@ from tidelog.metadata.store import Key, Shards, shard_of
 from tidelog.postgres import Component, Connection
 
 _TYPES = {str: "text", int: "bigint", bytes: "bytea", bool: "boolean"}
+_PYTHON_TYPES = {name: kind for kind, name in _TYPES.items()}
+_INT64 = (-(1 << 63), (1 << 63) - 1)
 _SHARDED_BY = frozenset({"group", "transactional_id", "scope"})  # first key fields
 _SHARD = "shard"
 _ESCAPE, _ZERO = "\x01", "\x00"
@@ -129,16 +131,32 @@ class Layout:
             if not self.is_sharded:
                 raise InvalidInput(f"the table {self.table} has no shards")
             return f"{self.select} WHERE {_SHARD} = ANY($1::smallint[])", [sorted(scope.numbers)]
-        self.check(scope)
+        self.check_key(scope)
         if not scope:
             return self.select, []
         names = self.stored_key_names(len(scope))
         where = " AND ".join(f'"{name}" = ${number}' for number, name in enumerate(names, 1))
         return f"{self.select} WHERE {where}", [column[0] for column in self.keys_as_columns([scope], len(scope))]
 
-    def check(self, key: Key) -> None:
+    def check_key(self, key: Key) -> None:
         if len(key) > len(self.key):
             raise InvalidInput(f"{self.table} has {len(self.key)} key fields, not {len(key)}")
+
+    def check_row(self, row: Row) -> None:
+        """InvalidInput if PostgreSQL would refuse the row."""
+        for name, type_ in self.types.items():
+            value = getattr(row, name)
+            if value is None and name in self.nullable:
+                continue
+            if not isinstance(value, _PYTHON_TYPES[type_]) or (
+                isinstance(value, int) and not _INT64[0] <= value <= _INT64[1]
+            ):
+                raise InvalidInput(f"a row cannot be stored: the value of {name} does not fit")
+            if isinstance(value, str):
+                try:
+                    value.encode()
+                except UnicodeEncodeError as error:
+                    raise InvalidInput(f"a row cannot be stored: {error}") from error
 
     def declaration(self, name: str) -> str:
         collation = ' COLLATE "C"' if self.types[name] == "text" and name in self.key else ""
