@@ -39,6 +39,9 @@ class Plan:
 
     brokers: int = 3
     partitions: int = 2
+    idempotent: int = 2
+    transactional: int = 2
+    plain: int = 1
     storm: float = 0.06
     chaos_s: float = 12.0
     database: Callable[[], FakeDatabase] = FakeDatabase

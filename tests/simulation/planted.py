@@ -1,17 +1,16 @@
 """Bugs that others have had, planted into a simulated cluster to prove that the checks find them."""
 
 import asyncio
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from typing import Any
 
 from tests.support.fake_order import FakeDatabase, FakeOrder
 from tidelog.errors import OutcomeUnknown, StorageUnavailable, TidelogError
-from tidelog.model import TimestampMs
 from tidelog.records.batch import place, read_header
 from tidelog.storage.shared.bundle import BundleWriter, new_key
 from tidelog.storage.shared.garbage import Garbage
 from tidelog.storage.shared.log import SharedLog
-from tidelog.storage.shared.order import Extent, Leader, LogId, LogPart, ProducerSnapshot
+from tidelog.storage.shared.order import Leader, LogPart
 from tidelog.storage.shared.store import SharedStore
 from tidelog.storage.shared.writer import Writer, _add, _alive, _Bundle, _log_part, _tell, _Uploaded
 
@@ -36,24 +35,15 @@ class NobodyChecksTheEpoch(FakeDatabase):
         return log is not None and log.high_watermark == part.base_offset
 
 
-class ExchangesWhateverIsThere(FakeDatabase):
-    """A merge replaces what lies within its offsets, whoever made it, and whatever was there when it began."""
+class KeepsNoSnapshots(FakeDatabase):
+    """When extents are exchanged or removed, what they tell about producers is lost."""
 
-    def replace(
-        self,
-        log_id: LogId,
-        leader: Leader,
-        key: str,
-        size: int,
-        old: Sequence[Extent],
-        new: Sequence[Extent],
-        snapshot: ProducerSnapshot | None,
-        now_ms: TimestampMs,
-    ) -> bool:
-        log = self._logs[log_id]
-        there = [one for one in log.extents if old[0].base_offset <= one.last_offset <= old[-1].last_offset]
-        leader = Leader(log.leader, log.epoch)
-        return super().replace(log_id, leader, key, size, there or old, new, snapshot, now_ms)
+    def replace(self, *arguments: Any) -> bool:
+        log_id, leader, key, size, old, new, _snapshot, now_ms = arguments
+        return super().replace(log_id, leader, key, size, old, new, None, now_ms)
+
+    def keep_snapshot(self, *arguments: Any) -> None:
+        pass
 
 
 class RemovesWhatTheDatabaseDoesNotKnow(Garbage):

@@ -9,6 +9,7 @@ import asyncio
 import logging
 import sys
 import time
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -16,6 +17,9 @@ from tests.simulation.clients import PlainProducer, Producer, Reader, Transactio
 from tests.simulation.cluster import Plan, World
 from tests.simulation.history import Violation
 from tests.simulation.virtual_loop import run
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
 
 _LONGEST_S = 600.0  # of simulated time, from the end of the chaos on
 
@@ -28,13 +32,15 @@ def simulate(seed: int, plan: Plan | None = None) -> World:
 async def _simulate(seed: int, plan: Plan) -> World:
     world = World(seed, plan)
     chance = world.chance
-    writing = [
-        Producer(world, 100, chance.choice(world.partitions)).run(12),
-        Producer(world, 101, chance.choice(world.partitions)).run(12),
-        TransactionalProducer(world, 200, chance.choice(world.partitions)).run(8),
-        TransactionalProducer(world, 201, chance.choice(world.partitions)).run(8),
-        PlainProducer(world, 1, chance.choice(world.partitions)).run(12),
-    ]
+    writing: list[Coroutine[Any, Any, None]] = []
+    for kind, count, batches in (
+        (Producer, plan.idempotent, 12),
+        (TransactionalProducer, plan.transactional, 8),
+        (PlainProducer, plan.plain, 12),
+    ):
+        for _ in range(count):
+            producer_id = len(writing) + 1
+            writing.append(kind(world, producer_id, chance.choice(world.partitions)).run(batches))
     following = [
         *(
             Reader(world, partition, committed=committed).run()

@@ -11,7 +11,7 @@ from tests.simulation.cluster import Plan
 from tests.simulation.planted import (
     AnswersBeforeTheCommit,
     CommitsBeforeThePut,
-    ExchangesWhateverIsThere,
+    KeepsNoSnapshots,
     NobodyChecksTheEpoch,
     RemovesWhatTheDatabaseDoesNotKnow,
     TakesALostReplyForAFailure,
@@ -25,7 +25,7 @@ from tidelog.storage.shared.order import NotTheLeader
 from tidelog.storage.shared.writer import Part
 
 _GROUPS, _SEEDS_EACH = 10, 15
-_TRIED = 60  # seeds until a planted bug must have been found
+_TRIED = 120  # seeds until a planted bug must have been found
 
 PLAN = Plan()
 
@@ -64,7 +64,9 @@ def found(plan: Plan) -> str:
 
 
 def test_a_commit_that_does_not_check_the_epoch_is_found() -> None:
-    found(replace(PLAN, database=NobodyChecksTheEpoch))
+    """Few bugs are this rare: the log's end, which is checked too, keeps most late commits from doing harm. Harm is
+    done if the new leader answers from memory, such as that a transaction is not open."""
+    found(replace(PLAN, database=NobodyChecksTheEpoch, partitions=1, idempotent=0, transactional=6, plain=0))
 
 
 def test_a_high_watermark_that_moves_before_the_object_is_there_is_found() -> None:
@@ -75,8 +77,8 @@ def test_garbage_that_is_not_declared_dead_first_is_found() -> None:
     assert "not there" in found(replace(PLAN, store=store_with(garbage=RemovesWhatTheDatabaseDoesNotKnow)))
 
 
-def test_a_merge_that_does_not_check_what_it_replaces_is_found() -> None:
-    found(replace(PLAN, database=ExchangesWhateverIsThere))
+def test_a_merge_that_loses_the_producers_is_found() -> None:
+    found(replace(PLAN, database=KeepsNoSnapshots))
 
 
 def test_an_answer_before_the_commit_is_found() -> None:

@@ -63,7 +63,7 @@ from tidelog.storage.shared.order import (
 from tidelog.storage.shared.producer_facts import pack_snapshot, read_snapshot, replay
 from tidelog.storage.shared.reading import ColdReader
 from tidelog.storage.shared.tasks import Tasks
-from tidelog.storage.shared.writer import ENDED, Part, Writer
+from tidelog.storage.shared.writer import ENDED, AppendTimedOut, Part, Writer
 from tidelog.storage.tail import Tail, TailCache
 
 T = TypeVar("T")
@@ -261,6 +261,8 @@ class SharedLog:
             return appended
         for part in self._in_flight:
             if part.end_offset > appended.last_offset:
+                if part.is_late:
+                    raise AppendTimedOut.new()
                 promise: Promise[Appended] = Promise()
                 part.waiting.append((promise, appended))
                 return promise

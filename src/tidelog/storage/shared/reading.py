@@ -85,7 +85,12 @@ class ColdReader:
             for number, extent in enumerate(extents)
         )
         found: list[ReadBuffer] = []
-        for extent, (position, data) in zip(extents, fetched, strict=True):
+        for extent, result in zip(extents, fetched, strict=True):
+            if isinstance(result, BaseException):
+                if found:
+                    break  # the next read, which begins here, will fail
+                raise result
+            position, data = result
             size, next_offset = _whole_batches(
                 data, extent, position, max_bytes, end, at_least_one=at_least_one and not found
             )
@@ -250,11 +255,11 @@ def _header(data: memoryview, at: int, extent: Extent, position: int) -> BatchHe
     raise CorruptLog("not a batch of this log", file=extent.key, position=position, offset=extent.base_offset)
 
 
-async def _all_of(reads: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results of all reads, which are made at the same time. If one fails, none goes on."""
+async def _all_of(reads: Iterable[Coroutine[Any, Any, T]]) -> list[T | BaseException]:
+    """The results or errors of all reads, which are made at the same time."""
     tasks = [asyncio.ensure_future(read) for read in reads]
     try:
-        return await asyncio.gather(*tasks)
+        return await asyncio.gather(*tasks, return_exceptions=True)
     finally:
         for task in tasks:
             task.cancel()

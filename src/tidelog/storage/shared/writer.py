@@ -55,6 +55,10 @@ class BufferFull(StorageUnavailable):
 class AppendTimedOut(OutcomeUnknown):
     """The append was not committed in time. It may still be."""
 
+    @classmethod
+    def new(cls) -> "AppendTimedOut":
+        return cls("the object store or the database is slow: the append is not committed yet, and may still be")
+
 
 @dataclass(frozen=True, slots=True)
 class WriterSettings:
@@ -106,8 +110,8 @@ class Part:
     """The batches of one log in one bundle."""
 
     __slots__ = (
-        *("aborted", "base_offset", "end_offset", "facts", "is_dropped", "log", "max_timestamp", "newest_ms", "size"),
-        *("stable_offset", "transactions", "views", "waiting"),
+        *("aborted", "base_offset", "end_offset", "facts", "is_dropped", "is_late", "log", "max_timestamp"),
+        *("newest_ms", "size", "stable_offset", "transactions", "views", "waiting"),
     )
 
     def __init__(self, log: WrittenLog, base_offset: Offset) -> None:
@@ -126,6 +130,8 @@ class Part:
         """The transactions that begin here, with their first offsets, and those that end here, with `ENDED`."""
         self.aborted: list[AbortedTransaction] = []
         self.waiting: list[tuple[Promise[Appended], Appended]] = []
+        self.is_late = False
+        """Its appends have failed because they took too long."""
         self.is_dropped = False
         """The log has failed or was released: whether the part is committed does not matter to it any more."""
 
@@ -245,11 +251,8 @@ class Writer:
 
     def _too_late(self, bundle: _Bundle) -> None:
         for part in list(bundle.parts.values()):
-            part.fail(
-                lambda: AppendTimedOut(
-                    f"the append was not committed within {self._settings.append_timeout_ms} ms; it may still be"
-                )
-            )
+            part.is_late = True
+            part.fail(AppendTimedOut.new)
 
     def _ship(self) -> None:
         if self._is_closed:
