@@ -69,7 +69,7 @@ class TwoOrders(RuleBasedStateMachine):
         if name == "commit":
             key, size, by, parts, now = arguments
             theirs = (key, size, by, [one._replace(log_id=self.real_id[one.log_id]) for one in parts], now)
-        elif name in ("replace", "move_start"):
+        elif name in ("replace", "move_start", "keep_snapshot"):
             theirs = (self.real_id[arguments[0]], *arguments[1:])
         expected = self.wait(_outcome(getattr(self.fake, name), arguments))
         found = self.wait(_outcome(getattr(self.real[broker - 1], name), theirs))
@@ -179,6 +179,17 @@ class TwoOrders(RuleBasedStateMachine):
         to = data.draw(st.integers(max(0, log.start_offset - 2), log.high_watermark + 1))
         leader = leader._replace(epoch=LeaderEpoch(leader.epoch + is_wrong))
         self.same("move_start", log.log_id, leader, to, self.now, broker=broker)
+
+    @rule(data=st.data(), broker=brokers, is_wrong=wrong_sometimes)
+    def keep_snapshot(self, data: st.DataObject, broker: int, is_wrong: int) -> None:
+        if not self.leaders:
+            return
+        partition = data.draw(st.sampled_from(list(self.leaders)))
+        leader = self.leaders[partition]
+        log = self.database.load(partition, leader)
+        snapshot = ProducerSnapshot(data.draw(st.integers(0, log.high_watermark)), data.draw(st.binary(max_size=3)))
+        leader = leader._replace(epoch=LeaderEpoch(leader.epoch + is_wrong))
+        self.same("keep_snapshot", log.log_id, leader, snapshot, broker=broker)
 
     @rule(data=st.data(), broker=brokers)
     def delete(self, data: st.DataObject, broker: int) -> None:

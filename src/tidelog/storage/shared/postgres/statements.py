@@ -151,7 +151,10 @@ FORGET_EPOCHS = """
 
 # Topics that are deleted
 
-LOCK_TOPIC = "SELECT FROM logs WHERE topic_id = p_topic ORDER BY log_id FOR UPDATE"
+LOCK_TOPIC = (
+    "SELECT FROM logs WHERE log_id = ANY (ARRAY(SELECT log_id FROM logs WHERE topic_id = p_topic))"
+    " ORDER BY log_id FOR UPDATE"
+)
 
 FIND_DELETED = """
     SELECT array_agg(log_id), array_agg(last_offset), array_agg(object_id), count(*)
@@ -182,8 +185,9 @@ DEAD_OBJECTS = """
     ORDER BY dead_since, object_id LIMIT p_most"""
 
 LOCK_FORGOTTEN = """
-    SELECT coalesce(array_agg(object_id), '{}') FROM (
-        SELECT object_id FROM objects WHERE key = ANY (p_keys) AND dead_since IS NOT NULL AND removed_since IS NULL
+    SELECT coalesce(array_agg(object_id) FILTER (WHERE dead_since IS NOT NULL AND removed_since IS NULL), '{}')
+    FROM (
+        SELECT object_id, dead_since, removed_since FROM objects WHERE key = ANY (p_keys)
         ORDER BY object_id FOR NO KEY UPDATE
     ) AS locked"""
 
