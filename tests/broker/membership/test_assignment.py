@@ -1,5 +1,6 @@
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -83,12 +84,13 @@ def test_nothing_moves_that_need_not(known: Known) -> None:
     after, steps = settled(known)
     if not known.brokers:
         return
-    for before, later, (low, high) in (
+    compared: list[tuple[dict[Any, int], dict[Any, int], tuple[int, int]]] = [
         (shards(known), shards(after), _exactly(len(SHARD_LEASES), len(known.brokers))),
-        (known.leaders, after.leaders, fair_share(len(known.leaders), len(known.brokers))),
-    ):
+        (dict(known.leaders), dict(after.leaders), fair_share(len(known.leaders), len(known.brokers))),
+    ]
+    for before, later, (low, high) in compared:
         stray = [thing for thing, owner in before.items() if owner not in known.brokers]
-        has = counts(before, known)  # type: ignore[arg-type]
+        has = counts(before, known)
         ceiling = _exactly(len(before), len(known.brokers))[1]
         for _ in stray:  # the best that placing can do is to fill up those with fewest
             fewest = min(has, key=lambda broker: has[broker])

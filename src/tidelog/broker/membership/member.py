@@ -63,8 +63,10 @@ class Member:
         self._clock = clock
         self._wait = wait
         self._new_incarnation = new_incarnation
-        self._me = Membership(ownership.node_id, new_incarnation(), {}, rack)
+        self._me = Membership(ownership.node_id, "", {}, rack)
+        self._begin_incarnation()
         self._is_registered = False
+        self._is_stopping = False
         self._was_fenced = False
         self._retry_at = float("-inf")  # not registered again before
         self._last: Beat | None = None
@@ -110,6 +112,7 @@ class Member:
     async def stop(self, within_s: float) -> None:
         """Leave the cluster in order: hand everything over to others, for which this waits at most so long."""
         deadline = self._clock() + within_s
+        self._is_stopping = True
         self._me = self._me._replace(is_draining=True)
         trouble = Trouble(log, bad="the broker cannot hand over what it owns", good="the broker hands over")
         is_draining = False
@@ -175,7 +178,7 @@ class Member:
         except Fenced:
             self.ownership.distrust()
             self._is_registered, self._was_fenced = False, True
-            self._me = self._me._replace(incarnation=self._new_incarnation())
+            self._begin_incarnation()
             self.hurry()
             raise
         self._pulse.beat(sent, self._clock(), beat)
@@ -185,6 +188,10 @@ class Member:
         else:
             await self._follow(self._pulse.trusted_until(sent))
         self._act.set()
+
+    def _begin_incarnation(self) -> None:
+        self.ownership.incarnation = self._new_incarnation()
+        self._me = self._me._replace(incarnation=self.ownership.incarnation)
 
     async def _register(self) -> bool:
         """True if the broker is registered with its newest address."""
@@ -216,8 +223,8 @@ class Member:
             if trusted_until is not None:
                 self.ownership.trust(trusted_until)
             mine = self.ownership.members.get(self._me.broker_id)
-            if mine is not None and mine.incarnation == self._me.incarnation and mine.is_draining:
-                self._me = self._me._replace(is_draining=True)  # an operator wants it
+            if mine is not None and mine.incarnation == self._me.incarnation and not self._is_stopping:
+                self._me = self._me._replace(is_draining=mine.is_draining)  # as an operator wants it
             if not lost.is_empty:
                 for listener in self._listeners:
                     _tell(listener.lost, lost)

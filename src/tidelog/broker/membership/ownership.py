@@ -77,6 +77,8 @@ class ClusterOwnership(Ownership):
 
     def __init__(self, node_id: int, clock: Callable[[], float] = steady_clock) -> None:
         self.node_id = node_id
+        self.incarnation = ""
+        """Under which this broker registers."""
         self.known_version = -1
         """Of the registry."""
         self.members: dict[int, Membership] = {}
@@ -88,6 +90,7 @@ class ClusterOwnership(Ownership):
         self._trusted_until = float("-inf")
         self._was_trusted = False
         self._version = 0
+        self._is_registered = False
         self._leases: dict[str, Owner] = {}
         self._leaders: dict[bytes, dict[int, Owner]] = {}
         self._my_leases: dict[str, int] = {}
@@ -166,7 +169,10 @@ class ClusterOwnership(Ownership):
         raise error(f"broker {self.node_id} has no contact with the cluster's database at the moment")
 
     def _seen(self, owner: Owner) -> Owner:
-        if self.is_trusted if owner.broker_id == self.node_id else owner.broker_id in self.members:
+        if owner.broker_id == self.node_id:
+            if self._is_registered and self.is_trusted:
+                return owner
+        elif owner.broker_id in self.members:
             return owner
         return Owner(NOBODY, owner.epoch)
 
@@ -202,34 +208,49 @@ class ClusterOwnership(Ownership):
         )
 
     def apply(self, changes: Changes) -> tuple[Owned, Owned]:
-        """Returns what this broker has lost, and what it has gained."""
+        """Returns what this broker has lost, and what it has gained. What belongs to its id is its own only while its
+        own incarnation is registered: it could be the possession of another process, at an epoch of that one."""
         self.known_version = changes.version
         self.members = {each.broker_id: each for each in changes.brokers}
+        me = self.members.get(self.node_id)
+        was_registered, self._is_registered = (
+            self._is_registered,
+            me is not None and me.incarnation == self.incarnation,
+        )
         self._leases = {each.scope: Owner(each.broker_id, each.epoch) for each in changes.leases}
-        my_leases = {scope: owner.epoch for scope, owner in self._leases.items() if owner.broker_id == self.node_id}
-        lost_leases, gained_leases = _differences(self._my_leases, my_leases)
-        self._my_leases = my_leases
-        before: dict[Partition, int] = {}
-        after: dict[Partition, int] = {}
         if changes.is_whole:
-            before, self._my_partitions, self._leaders = self._my_partitions, {}, {}
+            self._leaders = {}
+        touched: set[Partition] = set()
         for topic_id in changes.deleted:
-            for number in self._leaders.pop(topic_id, ()):
-                if (topic_id, number) in self._my_partitions:
-                    before[topic_id, number] = self._my_partitions.pop((topic_id, number))
+            touched.update((topic_id, number) for number in self._leaders.pop(topic_id, ()))
         for topic_id, number, broker_id, epoch in changes.leaderships:
             self._leaders.setdefault(topic_id, {})[number] = Owner(broker_id, epoch)
-            partition = (topic_id, number)
-            if partition in self._my_partitions and partition not in after:
-                before[partition] = self._my_partitions[partition]
-            if broker_id == self.node_id:
-                self._my_partitions[partition] = after[partition] = epoch
-            else:
-                self._my_partitions.pop(partition, None)
-                after.pop(partition, None)
-        lost, gained = _differences(before, after)
+            touched.add((topic_id, number))
         self._forget_answers()
+        leases = self._my_leases
+        self._my_leases = {scope: owner.epoch for scope, owner in self._leases.items() if self._is_mine(owner)}
+        lost_leases, gained_leases = _differences(leases, self._my_leases)
+        if changes.is_whole or was_registered != self._is_registered:
+            before = self._my_partitions
+            after = self._my_partitions = {
+                (topic_id, number): owner.epoch
+                for topic_id, partitions in self._leaders.items()
+                for number, owner in partitions.items()
+                if self._is_mine(owner)
+            }
+        else:
+            before, after = {}, {}
+            for partition in touched:
+                owner = self._leaders.get(partition[0], {}).get(partition[1], _UNKNOWN)
+                if partition in self._my_partitions:
+                    before[partition] = self._my_partitions.pop(partition)
+                if self._is_mine(owner):
+                    self._my_partitions[partition] = after[partition] = owner.epoch
+        lost, gained = _differences(before, after)
         return Owned(lost_leases, lost), Owned(gained_leases, gained)
+
+    def _is_mine(self, owner: Owner) -> bool:
+        return self._is_registered and owner.broker_id == self.node_id
 
     def _forget_answers(self) -> None:
         self._version += 1
