@@ -226,6 +226,37 @@ def test_a_connection_that_breaks_at_the_commit_leaves_the_outcome_unknown(fate:
     asyncio.run(play())
 
 
+def test_a_user_without_special_rights_can_do_all_that_too() -> None:
+    database, role = server().new_database(), fresh_schema()
+    server().sql(f"CREATE ROLE {role} LOGIN PASSWORD 'x'")
+    server().sql(f"GRANT CREATE ON DATABASE {database} TO {role}")
+
+    async def play() -> None:
+        async with LosingProxy(server().port) as proxy:
+            url = f"postgresql://{role}:x@127.0.0.1:{proxy.port}/{database}"
+            async with opened(PostgresSettings.parse(url, deadline_s=LONG_S)) as session:
+                await session.statement(put("fateful", 1))
+                proxy.lose(b"fateful", Fate.LATE)
+                with pytest.raises(OutcomeUnknown):
+                    await session.statement(put("fateful", 2))
+                await session.statement(put("fateful", 3))
+                await proxy.deliver()
+                assert await session.read(rows) == {"fateful": 3}
+
+    asyncio.run(play())
+
+
+def test_commits_are_durable_even_if_the_database_says_otherwise() -> None:
+    database = server().new_database()
+    server().sql(f"ALTER DATABASE {database} SET synchronous_commit = off")
+
+    async def play() -> None:
+        async with opened(PostgresSettings.parse(server().url(database), deadline_s=LONG_S)) as session:
+            assert await session.read(lambda connection: connection.fetchval("SHOW synchronous_commit")) == "on"
+
+    asyncio.run(play())
+
+
 @pytest.mark.parametrize("fate", [Fate.ANSWERED, Fate.LOST], ids=lambda fate: fate.name)
 def test_work_that_has_not_committed_is_done_again_over_a_new_connection(fate: Fate) -> None:
     async def play() -> None:

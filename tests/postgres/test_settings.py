@@ -19,7 +19,12 @@ from tidelog.postgres import PostgresSettings
             "secret",
             "tidelog",
         ),
-        ("postgresql://u:p@a:1,b:2,[::1]:3,[::1]/db", "postgresql://u@a:1,b:2,[::1]:3,[::1]/db", "p", "tidelog"),
+        (
+            "postgresql://u:p@a:1,b:2,[::1]:3,[::1]/db",
+            "postgresql://u@a:1,b:2,[::1]:3,[::1]/db?target_session_attrs=read-write",
+            "p",
+            "tidelog",
+        ),
     ],
 )
 def test_a_url_is_taken_apart(url: str, plain: str, password: str | None, schema: str) -> None:

@@ -44,11 +44,14 @@ async def connect(settings: PostgresSettings, name: str) -> tuple[Connection, Ba
     )
     try:
         row = await connection.fetchrow(
-            "SELECT backend_start, current_setting('synchronous_commit') AS durable FROM pg_stat_activity"
-            " WHERE pid = pg_backend_pid()",
+            "SELECT backend_start, pg_is_in_recovery() AS is_standby,"
+            " current_setting('synchronous_commit') AS durable"
+            " FROM pg_stat_activity WHERE pid = pg_backend_pid()",
             timeout=settings.connect_timeout_s,
         )
         assert row is not None
+        if row["is_standby"]:
+            raise StorageUnavailable(f"{settings} is a standby, which accepts no writes")
         if row["durable"] == "off":  # a commit that was acknowledged could be lost
             await connection.execute("SET synchronous_commit = on", timeout=settings.connect_timeout_s)
         return connection, Backend(connection.get_server_pid(), row["backend_start"])

@@ -2,9 +2,8 @@
 
     postgresql://user:password@host:port/database?sslmode=verify-full&schema=tidelog
 
-Several hosts, separated by commas, are tried in order; with `target_session_attrs=read-write` the one that accepts
-writes is used. The connection must reach PostgreSQL itself, or a proxy that gives each client its own server
-connection for as long as it is connected.
+Of several hosts, separated by commas, the first that accepts writes is used. The connection must reach PostgreSQL
+itself, or a proxy that gives each client a server connection of its own for as long as the client is connected.
 """
 
 import re
@@ -87,6 +86,8 @@ class PostgresSettings:
             problems.append("the timeouts of the database must be positive")
         if problems:
             raise InvalidSettings(problems)
+        if "," in hosts:
+            options.setdefault("target_session_attrs", "read-write")
         plain = urlunsplit(("postgresql", f"{user}@{hosts}", parts.path, urlencode(options), ""))
         return cls(plain, password, schema, deadline_s, connect_timeout_s)
 

@@ -24,7 +24,9 @@ DELETE FROM feed WHERE before < (SELECT changes FROM head) - $3
 """
 _SINCE = """
 SELECT head.version AS newest, feed.version, feed.changes
-FROM feed_head AS head LEFT JOIN feed ON feed.version > $1::bigint ORDER BY feed.version
+FROM feed_head AS head
+LEFT JOIN feed ON feed.version > $1::bigint AND $1 + 1 >= (SELECT min(version) FROM feed)
+ORDER BY feed.version
 """
 
 
