@@ -9,12 +9,10 @@ from typing import Any
 import pytest
 
 from tests.storage.test_compaction import compacted, keyed, use_plain
-from tests.support.fake_order import FakeDatabase, FakeOrder
-from tests.support.faulty_objects import MemoryObjects
 from tests.support.late_store import LateStore
 from tests.support.logs import EPOCH, NOW_MS, batch, stored
 from tests.support.memory_files import MemoryFiles
-from tests.support.shared_store import AT_ONCE, LeadingStore
+from tests.support.shared_store import Services
 from tests.support.slow_engine import Pace, SlowStore
 from tidelog.errors import InvalidInput, LogClosed
 from tidelog.model import PartitionIdentity, TopicIdentity, TopicPartition
@@ -34,26 +32,29 @@ SETTINGS = StorageSettings(tail_cache_bytes=100_000)
 A, B = stored("a"), stored("b.c_d-e", 12)
 
 
-@pytest.fixture(params=["files", "files in memory", "later", "slow", "shared"])
+@pytest.fixture(
+    params=["files", "files in memory", "later", "slow", "shared in memory", "shared in files", "shared in s3"]
+)
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
     """Runs parts one after another, each with a store that is opened anew on the same data and closed."""
     memory = MemoryFiles()
-    database, objects = FakeDatabase(), MemoryObjects()
+    is_shared = request.param.startswith("shared")
+    services = Services(request.param.removeprefix("shared in "), str(tmp_path)) if is_shared else None
 
-    def open_store() -> LogStore:
+    async def open_store() -> LogStore:
         memory.locked.clear()
         if request.param == "files":
             return open_log_store(str(tmp_path / "data"), SETTINGS)
         if request.param == "slow":
             return SlowStore(str(tmp_path / "data"), SETTINGS, pace=Pace(0.001))
-        if request.param == "shared":
-            return LeadingStore(FakeOrder(database), objects, 1, SETTINGS, AT_ONCE)
+        if services is not None:
+            return await services.open(SETTINGS)
         if request.param == "later":
             return LateStore(LocalStore(str(tmp_path / "data"), SETTINGS))
         return LocalStore("/data", SETTINGS, files=memory)
 
     async def one(part: Part) -> None:
-        store = open_store()
+        store = await open_store()
         try:
             await part(store)
         finally:

@@ -7,11 +7,9 @@ from typing import Any
 
 import pytest
 
-from tests.support.fake_order import FakeOrder
-from tests.support.faulty_objects import MemoryObjects
 from tests.support.logs import EPOCH, NOW_MS, batch, stored
 from tests.support.memory_files import MemoryFiles
-from tests.support.shared_store import AT_ONCE, LeadingStore
+from tests.support.shared_store import Services
 from tests.support.slow_engine import Pace, SlowStore
 from tidelog.errors import (
     CorruptBatch,
@@ -34,7 +32,7 @@ Play = Callable[..., None]
 
 ENGINES = [
     *("files", "files in memory", "without a tail", "cold", "slow", "very slow"),
-    *("shared", "shared without a tail"),
+    *("shared in memory", "shared in memory, without a tail", "shared in s3, without a tail"),
 ]
 
 
@@ -43,8 +41,12 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
     """Runs a story with a new log."""
     files = MemoryFiles()
 
-    def open_store() -> LogStore:
+    async def open_store() -> LogStore:
         no_tail = StorageSettings(tail_cache_bytes=0)
+        if request.param.startswith("shared"):
+            kind = request.param.removeprefix("shared in ").removesuffix(", without a tail")
+            settings = no_tail if request.param.endswith("without a tail") else None
+            return await Services(kind, str(tmp_path)).open(settings)
         match request.param:
             case "files":
                 return LocalStore(str(tmp_path))
@@ -52,15 +54,11 @@ def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
                 return LocalStore(str(tmp_path), no_tail)
             case "slow" | "very slow":
                 return SlowStore(str(tmp_path), pace=Pace(0.0005 if request.param == "slow" else 0.01))
-            case "shared":
-                return LeadingStore(FakeOrder(), MemoryObjects(), 1, writing=AT_ONCE)
-            case "shared without a tail":
-                return LeadingStore(FakeOrder(), MemoryObjects(), 1, no_tail, AT_ONCE)
             case _:
                 return LocalStore("/data", no_tail, files=files)
 
     async def main(story: Story, settings: LogSettings) -> None:
-        store = open_store()
+        store = await open_store()
         log = await result_of(store.open(stored("t"), settings, NOW_MS))
         cooling = asyncio.ensure_future(cool()) if request.param == "cold" else None
         try:
