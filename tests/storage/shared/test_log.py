@@ -354,3 +354,34 @@ def test_many_small_extents_are_read_with_one_call_and_large_ones_in_pieces() ->
         assert len(await values(log, 40)) == 9
 
     play(story)
+
+
+def test_readers_of_logs_whose_batches_are_in_one_object_do_not_confuse_each_other() -> None:
+    async def story(world: World) -> None:
+        store = world.broker(NO_TAIL)
+        a, b = await opened(store, A), await opened(store, B)
+        for promise in [append(log, b"%d" % number) for log in (a, b) for number in range(3)]:
+            await promise
+        assert a.extents[0].key == b.extents[0].key
+        for offset in range(3):
+            for log in (a, b):
+                (view,) = iterate((await result_of(log.read(offset, 1))).read())
+                assert view.header.base_offset == offset
+
+    play(story)
+
+
+def test_aborted_transactions_are_told_even_if_their_records_are_deleted_while_they_are_read() -> None:
+    async def story(world: World) -> None:
+        log = await opened(world.broker(NO_TAIL, block_cache_bytes=0))
+        await of_producer(log, 0)
+        await end(log, committed=False)
+        await append(log)
+        world.objects.fail("read", Fault.HANG, times=3)
+        reading = log.read(0, 1000, committed=True)
+        await until(lambda: world.objects.hanging)
+        await log.delete_before(2)
+        world.objects.release()
+        assert [each.first_offset for each in (await result_of(reading)).aborted] == [0]
+
+    play(story)

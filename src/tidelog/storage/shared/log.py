@@ -33,6 +33,7 @@ from tidelog.records.batch import (
     TRANSACTIONAL_BIT,
     BatchHeader,
     BatchView,
+    ReadBuffer,
     WriteBuffer,
     iterate,
     read_header,
@@ -311,26 +312,42 @@ class SharedLog:
 
     async def _load_again(self) -> None:
         try:
-            known = await self._insist(lambda: self._order.load(self.identity, self.leader))
-            if known.high_watermark < self._end:
-                raise StorageError(
-                    f"the database has {self.partition} up to {known.high_watermark}, and readers have seen it up to "
-                    f"{self._end}: commits were lost. The log stays closed, so that no offset is given twice"
+            async with self._changing:  # what is loaded must not be older than what is changed meanwhile
+                appeared_bytes = self._catch_up(
+                    await self._insist(lambda: self._order.load(self.identity, self.leader))
                 )
-            appeared = known.high_watermark - self._end
-            size = sum(one.size for one in known.extents if one.last_offset >= self._end)
-            self._take(known)
-        except StorageError as error:
-            self._fault = fresh(error)
-            if isinstance(error, NotTheLeader | UnknownLog):
-                logger.info("lost the log to another broker", partition=str(self.partition), reason=str(error))
-            else:
-                logger.error("the log cannot be used", partition=str(self.partition), reason=str(error))
+        except Exception as error:
+            self._cannot_go_on(error)
             return
         self._fault = None
-        if appeared:
+        if appeared_bytes:
             self._tail.clear()
-            self._progressed(size)
+            self._progressed(appeared_bytes)
+
+    def _catch_up(self, known: KnownLog) -> int:
+        """Returns the size of what was committed and not known here."""
+        if known.high_watermark < self._end:
+            raise StorageError(
+                f"the database has {self.partition} up to {known.high_watermark}, and readers have seen it up to "
+                f"{self._end}: commits were lost. The log stays closed, so that no offset is given twice"
+            )
+        size = sum(extent.size for extent in known.extents if extent.base_offset >= self._end)
+        self._take(known)
+        return size
+
+    def _cannot_go_on(self, error: Exception) -> None:
+        if isinstance(error, NotTheLeader | UnknownLog):
+            self._fault = fresh(error)
+            logger.info("lost the log to another broker", partition=str(self.partition), reason=str(error))
+            return
+        self._fault = fresh(error) if isinstance(error, StorageError) else StorageError(repr(error))
+        is_bug = not isinstance(error, StorageError)
+        logger.error(
+            "the log cannot be used",
+            partition=str(self.partition),
+            reason=str(error),
+            exc_info=error if is_bug else None,
+        )
 
     def _progressed(self, size: int) -> None:
         if self.on_progress is not None:
@@ -361,38 +378,22 @@ class SharedLog:
             self._check_readable(offset)
             return NOTHING
         cached = self._tail.read(offset, max_bytes, end, at_least_one=at_least_one)
+        aborted = self._aborted if committed else []
         if cached is not None:
-            result = ReadResult(cached, sum(map(len, cached)))
-            return self._with_aborted(offset, result) if committed and cached else result
-        return self._tasks.promise(self._read_cold(offset, max_bytes, end, committed, at_least_one))
+            return _with_aborted(offset, cached, aborted)
+        return self._tasks.promise(self._read_cold(offset, max_bytes, end, aborted, at_least_one))
 
     async def _read_cold(
-        self, offset: Offset, max_bytes: int, end: Offset, committed: bool, at_least_one: bool
+        self, offset: Offset, max_bytes: int, end: Offset, aborted: list[AbortedTransaction], at_least_one: bool
     ) -> ReadResult:
+        """`aborted` are those of the time of the request: the start of the log may move while it is read."""
         parts = await self._reader.batches(lambda: self._extents, offset, max_bytes, end, at_least_one=at_least_one)
-        result = ReadResult(parts, sum(map(len, parts)))
-        return self._with_aborted(offset, result) if committed and parts else result
-
-    def _with_aborted(self, offset: Offset, result: ReadResult) -> ReadResult:
-        if not self._aborted:
-            return result
-        end = 0
-        for batch in iterate(result.parts[-1], verify=False):  # type: ignore[arg-type]  # in memory
-            end = batch.header.next_offset
-        return result._replace(aborted=self.aborted_between(offset, end))
+        return _with_aborted(offset, parts, aborted)
 
     def aborted_between(self, start: Offset, end: Offset) -> list[AbortedTransaction]:
         """The aborted transactions that have, or had, records from `start` up to, not including, `end`; in the order
         of their markers."""
-        found = []
-        first = bisect_left(self._aborted, start, key=lambda entry: entry.last_offset)
-        for number in range(first, len(self._aborted)):
-            entry = self._aborted[number]
-            if entry.first_offset < end:
-                found.append(entry)
-            if entry.last_stable_offset >= end:
-                break
-        return found
+        return _between(self._aborted, start, end)
 
     def offset_for_time(self, timestamp: TimestampMs) -> TimestampOffset | Promise[TimestampOffset | None] | None:
         if self._extents.max_timestamp < timestamp:
@@ -454,13 +455,15 @@ class SharedLog:
             if offset > self._start:
                 self._start = offset
                 self._extents.forget_before(offset)
-                del self._aborted[: bisect_left(self._aborted, offset, key=lambda entry: entry.last_offset)]
+                self._aborted = self._aborted[bisect_left(self._aborted, offset, key=_marker_offset) :]
                 self._progressed(0)
         return self._start
 
     def retain(self, now_ms: TimestampMs, *, keep_from: Offset | None = None) -> Promise[Offset] | None:
         """Delete the oldest extents if they are too old or the log is too large, but no record from `keep_from` on.
         Returns the promise of the new start, or None if there is nothing to delete."""
+        if self._fault is not None:
+            return None
         self._producers.expire(now_ms - self.settings.producer_id_expiration_ms)
         start = self._expired(now_ms, keep_from)
         return self.delete_before(start) if start > self._start else None
@@ -531,6 +534,31 @@ def producers_of(known: KnownLog, before: Offset | None = None) -> Producers:
         if extent.base_offset >= covered and (before is None or extent.base_offset < before):
             replay(extent.producers, producers)
     return producers
+
+
+def _with_aborted(offset: Offset, parts: list[ReadBuffer], aborted: list[AbortedTransaction]) -> ReadResult:
+    result = ReadResult(parts, sum(map(len, parts)))
+    if not aborted or not parts:
+        return result
+    end = offset
+    for batch in iterate(parts[-1], verify=False):
+        end = batch.header.next_offset
+    return result._replace(aborted=_between(aborted, offset, end))
+
+
+def _between(aborted: list[AbortedTransaction], start: Offset, end: Offset) -> list[AbortedTransaction]:
+    found = []
+    for number in range(bisect_left(aborted, start, key=_marker_offset), len(aborted)):
+        entry = aborted[number]
+        if entry.first_offset < end:
+            found.append(entry)
+        if entry.last_stable_offset >= end:
+            break
+    return found
+
+
+def _marker_offset(entry: AbortedTransaction) -> Offset:
+    return entry.last_offset
 
 
 def _snapshot(known: KnownLog) -> ProducerSnapshot:

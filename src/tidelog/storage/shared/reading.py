@@ -54,8 +54,8 @@ class ColdReader:
         self._blocks = blocks
         self._indexes: OrderedDict[str, SegmentIndex] = OrderedDict()
         self._slots = asyncio.Semaphore(readers)
-        self._places: OrderedDict[tuple[str, Offset], int] = OrderedDict()
-        """Where in an object the batch with a base offset begins: the ends of earlier reads."""
+        self._places: OrderedDict[tuple[str, int, Offset], int] = OrderedDict()
+        """The ends of earlier reads: in an extent (key and position) the position of the batch with a base offset."""
 
     async def batches(
         self,
@@ -97,7 +97,7 @@ class ColdReader:
             if size:
                 found.append(data[:size])
                 max_bytes -= size
-                self._remember(extent.key, next_offset, position + size)
+                self._remember(extent, next_offset, position + size)
             if position + size < extent.position + extent.size:
                 break
         return found
@@ -118,8 +118,8 @@ class ColdReader:
         """The position in the object of the batch that holds `offset`, or of the first one after it."""
         if offset <= extent.base_offset:
             return extent.position
-        known = self._places.get((extent.key, offset))
-        if known is not None and extent.position <= known < extent.position + extent.size:
+        known = self._places.get((extent.key, extent.position, offset))
+        if known is not None:
             return known
         async for position, header, _ in self._walk(extent, await self._start(extent, offset)):
             if header.last_offset >= offset:
@@ -205,8 +205,10 @@ class ColdReader:
         parts = await self._blocks.read(extent.key, position, size, cold=True)
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
-    def _remember(self, key: str, offset: Offset, position: int) -> None:
-        self._places[key, offset] = position
+    def _remember(self, extent: Extent, offset: Offset, position: int) -> None:
+        if offset > extent.last_offset:
+            return
+        self._places[extent.key, extent.position, offset] = position
         if len(self._places) > _REMEMBERED_PLACES:
             self._places.popitem(last=False)
 

@@ -95,11 +95,13 @@ class SharedStore(LogStore):
     ) -> SharedLog | Promise[PartitionLog]:
         _check_name(partition)
         log = self._logs.get(partition)
-        if log is not None:
+        if log is not None and log.leader_epoch < leader_epoch:  # it cannot be written to any more
+            self.release([partition])
+        elif log is not None:
             return log
         opening = self._opening.get(partition)
-        if opening is None:
-            opening = self._opening[partition] = _Opening()
+        if opening is None or opening.leader_epoch < leader_epoch:
+            opening = self._opening[partition] = _Opening(leader_epoch)
             loaded = self._tasks.promise(self._load(partition, Leader(self._broker_id, leader_epoch)))
             loaded.when_done(partial(self._loaded, partition, settings, opening))
         return opening.wait()
@@ -217,7 +219,8 @@ class SharedStore(LogStore):
 class _Opening:
     """Everyone who waits for the same log."""
 
-    def __init__(self) -> None:
+    def __init__(self, leader_epoch: LeaderEpoch) -> None:
+        self.leader_epoch = leader_epoch
         self._waiting: list[Promise[PartitionLog]] = []
 
     def wait(self) -> Promise[PartitionLog]:
