@@ -109,6 +109,8 @@ class Broker:
         """Called when the logs of new partitions exist, before the topic does: in a cluster they need leaders."""
         self.create_elsewhere: Callable[[str], Awaitable[None]] | None = None
         """Lets the controller create a topic, if that is another broker."""
+        self.move_leader: Callable[[Sequence[tuple[bytes, int]], int], None] | None = None
+        """Lets another broker lead partitions (topic id, number); None if there are no others."""
         self.verification: Verification | None = None
         """Asks other brokers about transactions; None if there are no others."""
         self.waits: set[DataWait] = set()  # long polls to wake when the broker stops

@@ -1,10 +1,15 @@
 """Opens the metadata at a place, whichever engine stores it."""
 
 from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
 
+from tidelog.metadata.registry import Registry
 from tidelog.metadata.sqlite.snapshot import snapshot as sqlite_snapshot
 from tidelog.metadata.sqlite.store import SqliteStore, file_in
 from tidelog.metadata.store import MetadataStore
+
+if TYPE_CHECKING:
+    from tidelog.postgres import Component
 
 _POSTGRES = ("postgresql://", "postgres://")
 
@@ -18,6 +23,14 @@ async def open_store(place: str) -> MetadataStore:
     from tidelog.postgres import PostgresSettings
 
     return await PostgresStore.open(PostgresSettings.parse(place))
+
+
+async def open_registry(url: str, log_tables: "Component") -> Registry:
+    """The registry of a cluster in a PostgreSQL database, which also has the tables of its logs."""
+    from tidelog.metadata.postgres.registry import PostgresRegistry
+    from tidelog.postgres import PostgresSettings
+
+    return await PostgresRegistry.open(PostgresSettings.parse(url), log_tables)
 
 
 def snapshot(data_dir: str) -> AbstractAsyncContextManager[MetadataStore]:

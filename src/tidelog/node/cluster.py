@@ -35,7 +35,7 @@ from tidelog.metadata.store import Delete, Fence, MetadataStore, News, Put
 from tidelog.node.coordinators import CoordinatorFactory, Coordinators
 from tidelog.node.parts import close_logs, cluster_id
 from tidelog.settings import AUTO, ClusterSettings, NodeSettings
-from tidelog.storage.engines import open_cluster_store
+from tidelog.storage.engines import cluster_tables, open_cluster_store
 from tidelog.storage.trouble import Trouble
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
@@ -68,7 +68,7 @@ class ClusterNode:
         cluster, settings = self._cluster, self._settings
         self._metadata = await open_store(cluster.metadata)
         started.push_async_callback(self._metadata.close)
-        registry = await open_registry(cluster.metadata)
+        registry = await open_registry(cluster.metadata, cluster_tables())
         started.push_async_callback(registry.close)
         if self.node_id == AUTO:
             self.node_id = await _when_reachable(lambda: automatic_broker_id(self._metadata, registry))
@@ -161,6 +161,7 @@ class ClusterDuties:
         self._ending: set[asyncio.Task[None]] = set()
         broker.on_created = self._wait_for_leaders
         broker.create_elsewhere = self._create_elsewhere
+        broker.move_leader = member.move
         broker.topics.writes = Writes(metadata, NO_FENCE)
         member.listen(self)
 

@@ -1,10 +1,15 @@
 """Which engine stores the logs. This is the only module outside an engine that names one."""
 
+from typing import TYPE_CHECKING
+
 from tidelog.model import PartitionIdentity
 from tidelog.settings import ClusterSettings, StorageSettings
 from tidelog.storage.direct import DirectLog, KeptLog
 from tidelog.storage.local.direct import local_log, local_logs
 from tidelog.storage.log import LogStore
+
+if TYPE_CHECKING:
+    from tidelog.postgres import Component
 
 
 def open_log_store(data_dir: str, settings: StorageSettings) -> LogStore:
@@ -20,6 +25,13 @@ async def open_cluster_store(cluster: ClusterSettings, settings: StorageSettings
     from tidelog.storage.shared.opening import open_shared_store  # only brokers of a cluster have its libraries
 
     return await open_shared_store(cluster, settings, broker_id)
+
+
+def cluster_tables() -> "Component":
+    """The tables of logs in a cluster's database. The registry assigns leaders in them."""
+    from tidelog.storage.shared.postgres.order import COMPONENT
+
+    return COMPONENT
 
 
 def direct_log(place: str, partition: PartitionIdentity) -> DirectLog:

@@ -1,9 +1,11 @@
-"""AlterPartitionReassignments (45), v0 to v1: a partition cannot be moved away from the broker that leads it.
+"""AlterPartitionReassignments (45), v0 to v1: move the leadership of partitions to other brokers of the cluster.
 
-A request for exactly that placement succeeds, a cancellation finds no reassignment in progress, and anything else is
-refused.
+A partition has one replica, its leader, because the data is in the object store. Of a list of replicas the first one
+becomes the leader, within a second or two. A cancellation finds no reassignment in progress. A broker that is alone
+keeps all partitions: a request for exactly that placement succeeds, anything else is refused.
 """
 
+from tidelog.errors import InvalidInput
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of
 from tidelog.wire.error_codes import ErrorCode
@@ -31,7 +33,12 @@ def handle(request: Request, message: AlterPartitionReassignmentsRequest) -> Alt
                 index, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no reassignment of this partition is in progress"
             )
         leader = broker.ownership.leader(known.topic_id, index).broker_id
-        if list(wanted.replicas) != [leader]:
+        if broker.move_leader is not None and wanted.replicas:
+            try:
+                broker.move_leader([(known.topic_id, index)], wanted.replicas[0])
+            except InvalidInput as error:
+                return ReassignablePartitionResponse(index, ErrorCode.INVALID_REPLICA_ASSIGNMENT, str(error))
+        elif list(wanted.replicas) != [leader]:
             return ReassignablePartitionResponse(
                 index,
                 ErrorCode.INVALID_REPLICA_ASSIGNMENT,

@@ -1,0 +1,47 @@
+"""A real cluster for tests: `tidelog serve` processes over a real PostgreSQL and a directory as object store."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.brokers import BrokerProcess
+from tests.support.postgres import fresh_schema, server
+from tidelog.client import Client, connect
+
+
+class ClusterProcesses:
+    """Brokers 1 to `size`. Use it by `cluster_of`, which ends everything."""
+
+    def __init__(self, directory: Path, size: int, settings: Mapping[str, str], storage: str) -> None:
+        shared = {"cluster.storage": storage, **settings}
+        database = f"{server().url()}?schema={fresh_schema()}"
+        self.brokers = [
+            BrokerProcess(directory / f"broker-{number}", {**shared, "node-id": str(number)})
+            for number in range(1, size + 1)
+        ]
+        for broker in self.brokers:
+            broker.environment["TIDELOG_CLUSTER_METADATA"] = database
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join(broker.bootstrap for broker in self.brokers)
+
+    def client(self) -> Client:
+        return connect(self.bootstrap)
+
+    def broker(self, broker_id: int) -> BrokerProcess:
+        return self.brokers[broker_id - 1]
+
+
+@contextmanager
+def cluster_of(
+    size: int, directory: Path, settings: Mapping[str, str] | None = None, *, storage: str | None = None
+) -> Iterator[ClusterProcesses]:
+    cluster = ClusterProcesses(directory, size, settings or {}, storage or f"file://{directory}/objects")
+    try:
+        for broker in cluster.brokers:
+            broker.start()
+        yield cluster
+    finally:
+        for broker in cluster.brokers:
+            broker.end()
