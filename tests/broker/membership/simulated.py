@@ -24,10 +24,7 @@ TIMEOUT_S = 3.0  # of a request to the database
 
 
 def all_of(things: Owned) -> dict[Thing, int]:
-    found: dict[Thing, int] = {}
-    found.update(things.leases)
-    found.update(things.partitions)
-    return found
+    return dict([*things.leases.items(), *things.partitions.items()])
 
 
 class SimulatedBroker:
