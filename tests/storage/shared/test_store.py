@@ -338,15 +338,20 @@ def test_a_log_that_is_opened_at_a_later_epoch_replaces_the_one_before() -> None
         store = SharedStore(FakeOrder(world.database), world.objects, 1, writing=AT_ONCE)
         world.stores.append(store)
         world.database.create([A])
-        for epoch in range(3):
-            assert world.database.take_over([A], 1) == [epoch]
-            if epoch == 1:
-                world.objects.fail("put", Fault.HANG)
-                append(log)  # noqa: F821  (of the first round)
-            log = await opened_at(store, epoch)
-            assert (log.leader_epoch, log.end_offset) == (epoch, epoch)
-            world.objects.release()
-            assert (await append(log)).base_offset == epoch
+        assert world.database.take_over([A], 1) == [0]
+        first = await opened_at(store, 0)
+        await append(first)
+        world.objects.fail("put", Fault.HANG)
+        in_flight = append(first)
+        await until(lambda: world.objects.hanging)
+        assert world.database.take_over([A], 1) == [1]
+        second = await opened_at(store, 1)
+        assert second is not first
+        with pytest.raises(NotTheLeader):
+            await in_flight
+        world.objects.release()
+        assert (second.leader_epoch, second.end_offset) == (1, 1)
+        assert (await append(second)).base_offset == 1
 
     play(story)
 
