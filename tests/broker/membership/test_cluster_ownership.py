@@ -22,9 +22,8 @@ from tidelog.metadata.registry import (
     Lease,
     Membership,
     group_shard,
-    transaction_shard,
 )
-from tidelog.metadata.store import Fence, shard_of
+from tidelog.metadata.store import Fence
 
 TOPIC, OTHER = b"first topic id..", b"second topic id."
 ME, PEER = 1, 2
@@ -69,8 +68,7 @@ def ownership(clock: Clock) -> ClusterOwnership:
 def test_everything_is_answered_from_memory(ownership: ClusterOwnership) -> None:
     assert ownership.leader(TOPIC, 0) == Owner(NOBODY, -1)
     assert ownership.controller().broker_id == NOBODY
-    shard = shard_of("key")
-    leases = [Lease(CONTROLLER, ME, 3), Lease(group_shard(shard), PEER, 4), Lease(transaction_shard(shard), ME, 5)]
+    leases = [Lease(CONTROLLER, ME, 3), Lease(group_shard(0), PEER, 4)]
     version = ownership.version
     ownership.apply(changes(7, Leadership(TOPIC, 0, ME, 8), Leadership(TOPIC, 1, PEER, 9), leases=leases))
     assert ownership.version > version
@@ -81,12 +79,18 @@ def test_everything_is_answered_from_memory(ownership: ClusterOwnership) -> None
         ownership.check_leader(TOPIC, 1)
     assert ownership.controller() == Owner(ME, 3)
     ownership.check_controller()
-    assert ownership.coordinator(Coordinated.GROUP, "key") == Owner(PEER, 4)
-    with pytest.raises(NotCoordinator):
-        ownership.check_coordinator(Coordinated.GROUP, "key")
-    ownership.check_coordinator(Coordinated.TRANSACTIONAL_ID, "key")
+    for kind in Coordinated:
+        assert ownership.coordinator(kind, "key") == Owner(ME, 3)
+        ownership.check_coordinator(kind, "key")
     assert ownership.fence(CONTROLLER) == Fence(CONTROLLER, 3)
-    assert ownership.fence(group_shard(shard)) is None
+    assert ownership.fence(group_shard(0)) is None
+    ownership.apply(changes(8, leases=[Lease(CONTROLLER, PEER, 4)]))
+    for kind in Coordinated:
+        assert ownership.coordinator(kind, "key") == Owner(PEER, 4)
+        with pytest.raises(NotCoordinator, match="broker 2 does"):
+            ownership.check_coordinator(kind, "key")
+    with pytest.raises(NotController):
+        ownership.check_controller()
 
 
 def test_the_trust_in_the_memory_ends_by_the_clock(ownership: ClusterOwnership, clock: Clock) -> None:

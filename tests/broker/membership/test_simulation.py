@@ -10,8 +10,11 @@ import pytest
 
 from tests.broker.membership.simulated import TIMING, SimulatedCluster
 from tests.simulation.virtual_loop import run
+from tests.support.fake_order import Call, Moment
 from tidelog.broker.membership.assignment import fair_share
+from tidelog.broker.membership.ownership import Owned
 from tidelog.broker.ownership import NOBODY, Coordinated, NotController, NotCoordinator, NotLeader
+from tidelog.errors import OutcomeUnknown
 from tidelog.metadata.registry import CONTROLLER, SHARD_LEASES
 
 FIRST, SECOND = b"first topic id..", b"second topic id."
@@ -295,6 +298,49 @@ def test_two_processes_with_one_id_do_not_both_serve() -> None:
         cluster.brokers.pop(22)
         await first.kill()
         await cluster.until(cluster.is_whole, 2 * FAILOVER_S)
+        await cluster.end()
+
+    run(main())
+
+
+@pytest.mark.parametrize("lost", ["the request", "the reply"])
+@pytest.mark.parametrize("operation", ["register", "stand_for_controller", "assign", "changes_since", "bury"])
+def test_a_call_whose_outcome_is_unknown_is_made_good(operation: str, lost: str) -> None:
+    async def main() -> None:
+        cluster = make(brokers=0)
+        left = 3
+
+        async def hook(call: Call) -> None:
+            nonlocal left
+            if call.operation == operation and (call.moment is Moment.BEFORE) == (lost == "the request") and left:
+                left -= 1
+                raise OutcomeUnknown("the connection was lost")
+
+        for broker_id in (1, 2, 3):
+            cluster.start(broker_id).registry.hook = hook
+        await cluster.until(lambda: cluster.is_whole() and len(cluster.database.brokers) == 3, 10)
+        await cluster.run_for(2 * TIMING.dead_after)
+        await cluster.kill(1)
+        await cluster.until(cluster.is_whole, FAILOVER_S + 3)
+        assert left < 3
+        await cluster.end()
+
+    run(main())
+
+
+def test_a_listener_that_fails_does_not_keep_others_from_being_told() -> None:
+    class Failing:
+        def lost(self, things: Owned) -> None:
+            raise RuntimeError("a bug")
+
+        def gained(self, things: Owned) -> None:
+            raise RuntimeError("a bug")
+
+    async def main() -> None:
+        cluster = make(brokers=2)
+        for broker in cluster.brokers.values():
+            broker.member._listeners.insert(0, Failing())
+        await cluster.until(cluster.is_whole, 10)  # which compares what was told with what is owned
         await cluster.end()
 
     run(main())

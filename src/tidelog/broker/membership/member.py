@@ -17,7 +17,7 @@ from typing import TypeAlias
 import structlog
 
 from tidelog.broker.membership.assignment import Step, Thing, next_step
-from tidelog.broker.membership.ownership import ClusterOwnership, OwnershipListener, steady_clock
+from tidelog.broker.membership.ownership import ClusterOwnership, OwnershipListener, leaders_of, steady_clock
 from tidelog.broker.membership.pulse import Pulse, Timing
 from tidelog.errors import Fenced
 from tidelog.metadata.registry import CONTROLLER, Beat, Membership, Registry, UnknownBroker
@@ -26,7 +26,7 @@ from tidelog.storage.trouble import Trouble
 
 _LOOK_EVERY_S = 0.1  # whether everything has been handed over
 _LEAVE_ATTEMPTS = 3
-_IN_A_THREAD = 10_000  # partitions; a decision about so many takes tens of milliseconds
+_IN_A_THREAD = 10_000  # partitions; what is done with more takes tens of milliseconds
 
 log = structlog.get_logger("tidelog.membership")
 
@@ -219,7 +219,9 @@ class Member:
     async def _follow(self, trusted_until: float | None = None) -> None:
         async with self._following:  # else an older answer might be applied after a newer one
             changes = await self._registry.changes_since(self.ownership.known_version)
-            lost, gained = self.ownership.apply(changes)
+            many = len(changes.leaderships) > _IN_A_THREAD
+            leaders = await asyncio.to_thread(leaders_of, changes) if many else None
+            lost, gained = self.ownership.apply(changes, leaders)
             if trusted_until is not None:
                 self.ownership.trust(trusted_until)
             mine = self.ownership.members.get(self._me.broker_id)

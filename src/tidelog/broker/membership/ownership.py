@@ -17,7 +17,7 @@ because `dead_after` is longer than `fence_after`.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, NoReturn, Protocol
+from typing import NamedTuple, NoReturn, Protocol, TypeAlias
 
 from tidelog.broker.membership.assignment import K, Known, Partition, Thing
 from tidelog.broker.ownership import (
@@ -37,13 +37,13 @@ from tidelog.metadata.registry import (
     Address,
     Changes,
     Membership,
-    group_shard,
-    transaction_shard,
 )
 from tidelog.metadata.store import Fence
 from tidelog.model import LeaderEpoch
 
-_SHARD = {Coordinated.GROUP: group_shard, Coordinated.TRANSACTIONAL_ID: transaction_shard}
+Leaders: TypeAlias = dict[bytes, dict[int, Owner]]
+"""By topic id and partition."""
+
 _UNKNOWN = Owner(NOBODY, -1)
 
 
@@ -92,7 +92,7 @@ class ClusterOwnership(Ownership):
         self._version = 0
         self._is_registered = False
         self._leases: dict[str, Owner] = {}
-        self._leaders: dict[bytes, dict[int, Owner]] = {}
+        self._leaders: Leaders = {}
         self._my_leases: dict[str, int] = {}
         self._my_partitions: dict[Partition, int] = {}
         self._brokers: dict[str, list[BrokerAddress]] = {}
@@ -209,9 +209,10 @@ class ClusterOwnership(Ownership):
             wishes=dict(wishes),
         )
 
-    def apply(self, changes: Changes) -> tuple[Owned, Owned]:
+    def apply(self, changes: Changes, leaders: Leaders | None = None) -> tuple[Owned, Owned]:
         """Returns what this broker has lost, and what it has gained. What belongs to its id is its own only while its
-        own incarnation is registered: it could be the possession of another process, at an epoch of that one."""
+        own incarnation is registered: it could be the possession of another process, at an epoch of that one.
+        `leaders` is `leaders_of(changes)`, if that was found out before."""
         self.known_version = changes.version
         self.members = {each.broker_id: each for each in changes.brokers}
         me = self.members.get(self.node_id)
@@ -220,14 +221,17 @@ class ClusterOwnership(Ownership):
             me is not None and me.incarnation == self.incarnation,
         )
         self._leases = {each.scope: Owner(each.broker_id, each.epoch) for each in changes.leases}
-        if changes.is_whole:
-            self._leaders = {}
         touched: set[Partition] = set()
-        for topic_id in changes.deleted:
-            touched.update((topic_id, number) for number in self._leaders.pop(topic_id, ()))
-        for topic_id, number, broker_id, epoch in changes.leaderships:
-            self._leaders.setdefault(topic_id, {})[number] = Owner(broker_id, epoch)
-            touched.add((topic_id, number))
+        if leaders is None:
+            leaders = leaders_of(changes)
+        if changes.is_whole:
+            self._leaders = leaders
+        else:
+            for topic_id in changes.deleted:
+                touched.update((topic_id, number) for number in self._leaders.pop(topic_id, ()))
+            for topic_id, partitions in leaders.items():
+                self._leaders.setdefault(topic_id, {}).update(partitions)
+                touched.update((topic_id, number) for number in partitions)
         self._forget_answers()
         leases = self._my_leases
         self._my_leases = {scope: owner.epoch for scope, owner in self._leases.items() if self._is_mine(owner)}
@@ -257,6 +261,14 @@ class ClusterOwnership(Ownership):
     def _forget_answers(self) -> None:
         self._version += 1
         self._brokers.clear()
+
+
+def leaders_of(changes: Changes) -> Leaders:
+    """Takes a while if there are many, and may be called in a thread."""
+    found: Leaders = {}
+    for topic_id, number, broker_id, epoch in changes.leaderships:
+        found.setdefault(topic_id, {})[number] = Owner(broker_id, epoch)
+    return found
 
 
 def _differences(before: Mapping[K, int], after: Mapping[K, int]) -> tuple[dict[K, int], dict[K, int]]:

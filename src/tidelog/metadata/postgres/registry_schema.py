@@ -185,7 +185,9 @@ END $$;
 -- False: another broker is the controller.
 CREATE OR REPLACE FUNCTION registry_assign(
     p_epoch bigint, p_scopes text[], p_owners integer[], p_topics bytea[], p_partitions integer[], p_leaders integer[]
-) RETURNS boolean LANGUAGE plpgsql AS $$
+) RETURNS boolean LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off SET enable_bitmapscan = off SET enable_hashjoin = off SET enable_mergejoin = off AS $$
 BEGIN
     PERFORM FROM leases WHERE scope = 'controller' OR scope = ANY (p_scopes) ORDER BY scope FOR NO KEY UPDATE;
     IF NOT EXISTS (SELECT FROM leases WHERE scope = 'controller' AND epoch = p_epoch) THEN
