@@ -151,7 +151,9 @@ def test_a_broker_that_stops_in_order_hands_over_at_once_and_gets_its_share_agai
         del cluster.members[leaver.broker_id]
         assert leaver.ownership.mine.is_empty
         await cluster.until(cluster.is_whole)
-        assert all(leaver.broker_id not in one.ownership.members for one in cluster.members.values())
+        await cluster.until(
+            lambda: all(leaver.broker_id not in one.ownership.members for one in cluster.members.values())
+        )
         await cluster.start(leaver.broker_id)
         await cluster.until(cluster.is_balanced)
 
