@@ -32,9 +32,7 @@ SETTINGS = StorageSettings(tail_cache_bytes=100_000)
 A, B = stored("a"), stored("b.c_d-e", 12)
 
 
-@pytest.fixture(
-    params=["files", "files in memory", "later", "slow", "shared in memory", "shared in files", "shared in s3"]
-)
+@pytest.fixture(params=["files", "files in memory", "later", "slow", "shared in memory", "shared in files"])
 def play(request: pytest.FixtureRequest, tmp_path: Path) -> Play:
     """Runs parts one after another, each with a store that is opened anew on the same data and closed."""
     memory = MemoryFiles()
