@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from random import Random
 from typing import Protocol
 
 import asyncpg
@@ -29,6 +30,7 @@ from tidelog.metadata.rows import ClusterRow
 from tidelog.metadata.store import Fence, Put
 from tidelog.model import TopicIdentity
 from tidelog.postgres import Connection, PostgresSettings
+from tidelog.storage.shared.order import LogId, LogPart
 from tidelog.storage.shared.postgres.order import COMPONENT, PostgresOrder
 
 TOPIC, OTHER = b"first topic id..", b"second topic id."
@@ -466,5 +468,34 @@ def test_leaderships_that_are_moved_at_the_same_time_are_all_reported() -> None:
         finally:
             for registry_ in others:
                 await registry_.close()
+
+    on_postgres(scenario)
+
+
+def test_commits_and_moves_of_leaders_do_not_deadlock() -> None:
+    async def scenario(engine: PostgresEngine) -> None:
+        await engine.create(TOPIC, 30)
+        fence = await controller(engine.registry)
+        logs = [row["log_id"] for row in await engine.sql("SELECT log_id FROM logs")]
+        seen = len(server().log)
+        orders = [await PostgresOrder.open(engine.settings) for _ in range(3)]
+        random = Random(1)
+
+        async def committer(number: int, order: PostgresOrder) -> None:
+            for turn in range(30):
+                parts = [LogPart(LogId(each), 0, 0, 0, 0, 1, 0, 0, b"") for each in random.sample(logs, 20)]  # type: ignore[arg-type]
+                await order.commit(f"{number} {turn}", 20, number, parts, 0)
+
+        async def mover() -> None:
+            for turn in range(30):
+                some = random.sample(range(30), 20)
+                await engine.registry.assign(fence, [], [(TOPIC, each, turn % 2) for each in some])
+
+        try:
+            await asyncio.gather(mover(), *(committer(number, order) for number, order in enumerate(orders)))
+        finally:
+            for order in orders:
+                await order.close()
+        assert "deadlock" not in server().log[seen:]
 
     on_postgres(scenario)

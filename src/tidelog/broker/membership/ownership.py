@@ -153,8 +153,11 @@ class ClusterOwnership(Ownership):
         self.on_advertise()
 
     def check_leader(self, topic_id: bytes, index: int) -> LeaderEpoch:
-        if not self.is_trusted:
+        epoch = self._my_partitions.get((topic_id, index))
+        if not self._clock() < self._trusted_until:
             self._refuse(NotLeader)
+        if epoch is not None:  # the usual case, for every request
+            return LeaderEpoch(epoch)
         return super().check_leader(topic_id, index)
 
     def check_coordinator(self, kind: Coordinated, key: str) -> None:
