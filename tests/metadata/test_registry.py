@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from random import Random
 from typing import Protocol
 
@@ -10,8 +11,9 @@ import pytest
 
 from tests.support.fake_registry import FakeRegistry, RegistryDatabase
 from tests.support.postgres import fresh_schema, server
+from tests.support.postgres_proxy import Fate, LosingProxy
 from tidelog.broker.membership.broker_ids import FIRST_AUTOMATIC_ID, automatic_broker_id
-from tidelog.errors import Fenced
+from tidelog.errors import Fenced, OutcomeUnknown
 from tidelog.metadata.postgres import PostgresStore, registry
 from tidelog.metadata.postgres.registry import PostgresRegistry
 from tidelog.metadata.postgres.registry_schema import DELETIONS_KEPT
@@ -497,5 +499,30 @@ def test_commits_and_moves_of_leaders_do_not_deadlock() -> None:
             for order in orders:
                 await order.close()
         assert "deadlock" not in server().log[seen:]
+
+    on_postgres(scenario)
+
+
+@pytest.mark.parametrize("fate", Fate)
+def test_an_assignment_whose_outcome_is_unknown_can_be_made_again(fate: Fate) -> None:
+    async def scenario(engine: PostgresEngine) -> None:
+        await engine.create(TOPIC, 1)
+        fence = await controller(engine.registry)
+        async with LosingProxy(server().port) as proxy:
+            url = engine.settings.url.replace(f":{server().port}/", f":{proxy.port}/")
+            registry_ = await PostgresRegistry.open(replace(engine.settings, url=url), COMPONENT)
+            try:
+                proxy.lose(TOPIC, fate)
+                with pytest.raises(OutcomeUnknown):
+                    await registry_.assign(fence, [(group_shard(0), 1)], [(TOPIC, 0, 1)])
+                await registry_.assign(fence, [(group_shard(0), 1)], [(TOPIC, 0, 1)])
+                await registry_.assign(fence, [(group_shard(0), 2)], [(TOPIC, 0, 2)])
+                if fate is Fate.LATE:
+                    await proxy.deliver()  # and it has no effect
+                changes = await whole(registry_)
+                assert led(changes) == {(TOPIC, 0): (2, 1)}
+                assert Lease(group_shard(0), 2, 2) in changes.leases
+            finally:
+                await registry_.close()
 
     on_postgres(scenario)
