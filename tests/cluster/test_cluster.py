@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from tests.support.brokers import eventually, unique
 from tests.support.clusters import ClusterProcesses, cluster_of
@@ -54,7 +54,7 @@ def consume(cluster: ClusterProcesses, topic: str, count: int, **settings: str |
         def read() -> int:
             message = consumer.poll(0.5)
             if message is not None and message.error() is None:
-                found.append(message.value().decode())
+                found.append((message.value() or b"").decode())
             return len(found)
 
         eventually(read, within=SECONDS, until=lambda size: size >= count, every=0)
@@ -68,9 +68,15 @@ def test_partitions_are_led_by_all_brokers_and_everything_comes_back(cluster: Cl
     values = [f"value {number}" for number in range(600)]
     produce(cluster, topic, values)
     assert sorted(consume(cluster, topic, 600)) == sorted(values)
-    described = AdminClient({"bootstrap.servers": cluster.bootstrap}).list_topics(topic, SECONDS)
-    assert {partition.leader for partition in described.topics[topic].partitions.values()} == {1, 2, 3}
-    assert set(described.brokers) == {1, 2, 3}
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap})
+
+    def leaders() -> set[int]:
+        described = admin.list_topics(topic, SECONDS)
+        assert set(described.brokers) == {1, 2, 3}
+        return {partition.leader for partition in described.topics[topic].partitions.values()}
+
+    eventually(leaders, within=SECONDS, until=lambda found: found == {1, 2, 3})
+    assert sorted(consume(cluster, topic, 600)) == sorted(values)  # also from their new leaders
 
 
 def test_a_topic_is_created_by_whoever_writes_to_it(cluster: ClusterProcesses) -> None:

@@ -96,6 +96,12 @@ class Ownership(ABC):
     @abstractmethod
     def controller(self) -> Owner: ...
 
+    def controller_for_clients(self) -> int:
+        """The broker to which clients send requests for the controller. While there is none, this broker: it refuses
+        them, and the clients look again. Told that there is none, some clients would wait for minutes."""
+        controller = self.controller().broker_id
+        return self.node_id if controller == NOBODY else controller
+
     @abstractmethod
     def leader(self, topic_id: bytes, index: int) -> Owner: ...
 

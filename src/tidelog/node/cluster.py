@@ -107,12 +107,14 @@ class ClusterNode:
         await _when_reachable(self._duties.follow)
         return broker
 
-    def join(self, started: AsyncExitStack) -> None:
+    async def join(self, started: AsyncExitStack) -> None:
         """Become a member of the cluster, and do the work that the controller assigns. Before the node stops, hand it
-        over."""
+        over. Returns when there is a controller: clients that ask earlier might wait for minutes before they ask
+        again."""
         self._duties.start()
         self._member.start()
         started.push_async_callback(self._member.stop, _HAND_OVER_S)
+        await self._duties.until_there_is_a_controller()
 
 
 async def _when_reachable(work: Callable[[], Awaitable[T]]) -> T:
@@ -174,6 +176,13 @@ class ClusterDuties:
         await asyncio.gather(self._follower, *self._ending, return_exceptions=True)
         await self._markers.close()
         await self._peers.close()
+
+    async def until_there_is_a_controller(self) -> None:
+        def there_is() -> bool:
+            controller = self._member.ownership.controller().broker_id
+            return self._coordinators is not None or controller not in (NOBODY, self._member.ownership.node_id)
+
+        await self._patiently(there_is)
 
     # What this broker owns
 

@@ -64,7 +64,7 @@ class Node:
     async def _start(self, started: AsyncExitStack) -> None:
         if self.settings.cluster is None:
             await self._start_alone(started)
-            await self._serve(started)
+            await self._bind(started)
         else:
             from tidelog.node.cluster import ClusterNode  # only brokers of a cluster have its libraries
 
@@ -72,8 +72,9 @@ class Node:
             self.ownership = await cluster.open(started)
             self._config = _config(self.settings, cluster.node_id)
             self.broker = await cluster.start(self._config, started)
-            await self._serve(started)
-            cluster.join(started)
+            await self._bind(started)
+            await cluster.join(started)
+        self.server.accept()
 
     async def _start_alone(self, started: AsyncExitStack) -> None:
         """Build a broker that owns everything."""
@@ -113,8 +114,8 @@ class Node:
             )
         transactions.begin(self.broker.partition, restored)
 
-    async def _serve(self, started: AsyncExitStack) -> None:
-        """Listen for clients, and maintain the logs."""
+    async def _bind(self, started: AsyncExitStack) -> None:
+        """Bind the listeners, and maintain the logs from now on."""
         settings, config, logs = self.settings, self._config, self.broker.logs
         server = self.server = KafkaServer(self._limits(), self.broker)
         config.on_change.append(lambda: server.limit(self._limits()))

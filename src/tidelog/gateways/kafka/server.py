@@ -42,21 +42,23 @@ class KafkaServer:
         self._by_address: Counter[str] = Counter()
         self._to_flush: list[Connection] = []
         self._handlers: dict[int, Handler] = {}
-        self._acceptors: list[Acceptor] = []
+        self._acceptors: list[tuple[Acceptor, Context]] = []
         self._refused = 0  # connections, since refusals were last logged
         self._sweeper: asyncio.Task[None] | None = None
         self._stopping = False
 
     async def listen(self, host: str, port: int, context: Callable[[int], Context]) -> tuple[str, int]:
         """Bind a listener and return its actual address (port 0 means any free port). `context` makes the context of
-        its handlers from the port."""
+        its handlers from the port. Clients can connect, but have to wait until `accept` is called."""
         acceptor = await Acceptor.bound(host, port)
-        served = context(acceptor.address[1])
-        acceptor.accept(lambda: Connection(self, served))
-        self._acceptors.append(acceptor)
-        if self._sweeper is None:
-            self._sweeper = asyncio.create_task(self._sweep())
+        self._acceptors.append((acceptor, context(acceptor.address[1])))
         return acceptor.address
+
+    def accept(self) -> None:
+        """Begin to accept connections, on all listeners."""
+        for acceptor, context in self._acceptors:
+            acceptor.accept(partial(Connection, self, context))
+        self._sweeper = asyncio.create_task(self._sweep())
 
     def limit(self, limits: Limits) -> None:
         """Change the limits. The size of a frame changes for new connections only."""
@@ -68,7 +70,7 @@ class KafkaServer:
         self._stopping = True
         if self._sweeper is not None:
             self._sweeper.cancel()
-        for acceptor in self._acceptors:
+        for acceptor, _ in self._acceptors:
             acceptor.close()
         for connection in list(self._connections):
             connection.finish()
@@ -121,7 +123,7 @@ class KafkaServer:
 
     def closed(self, connection: Connection) -> None:
         self._connections.discard(connection)
-        for acceptor in self._acceptors:
+        for acceptor, _ in self._acceptors:
             acceptor.descriptor_freed()
         self._by_address[connection.session.peer] -= 1
         if not self._by_address[connection.session.peer]:

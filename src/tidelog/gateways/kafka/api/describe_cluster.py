@@ -24,7 +24,7 @@ def handle(request: Request, message: DescribeClusterRequest) -> DescribeCluster
         )
     return DescribeClusterResponse(
         cluster_id=broker.cluster_id,
-        controller_id=broker.ownership.controller().broker_id,
+        controller_id=broker.ownership.controller_for_clients(),
         brokers=[DescribeClusterBroker(*each) for each in broker.ownership.brokers(request.session.listener.name)],
         cluster_authorized_operations=authorized_operations(
             request, ResourceKind.CLUSTER, is_asked=message.include_cluster_authorized_operations

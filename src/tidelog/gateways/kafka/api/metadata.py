@@ -103,7 +103,7 @@ def _response(request: Request, message: MetadataRequest, topics: list[MetadataR
     return MetadataResponse(
         brokers=[MetadataResponseBroker(*each) for each in brokers],
         cluster_id=broker.cluster_id,
-        controller_id=broker.ownership.controller().broker_id,
+        controller_id=broker.ownership.controller_for_clients(),
         topics=topics,
         cluster_authorized_operations=authorized_operations(request, ResourceKind.CLUSTER) if is_asked else NOT_ASKED,
     )
