@@ -13,7 +13,7 @@ import os
 import random
 import runpy
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -202,6 +202,12 @@ class SlowLog:
 
     def configure(self, settings: LogSettings) -> None:
         self._inner.configure(settings)
+
+    def is_in_transaction(self, producer_id: ProducerId) -> bool:
+        return self._inner.is_in_transaction(producer_id)
+
+    def epochs(self) -> Sequence[tuple[LeaderEpoch, Offset]]:
+        return self._inner.epochs()
 
     def active_producers(self) -> list[ActiveProducer]:
         return self._inner.active_producers()

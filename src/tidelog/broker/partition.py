@@ -190,6 +190,17 @@ class Partition:
             leader_epoch=self.leader_epoch,
         )
 
+    def end_of_epoch(self, epoch: int) -> tuple[int, Offset]:
+        """The largest leader epoch of the log that is not later than this one, and the offset where it ends; -1 for
+        both if the log does not know."""
+        if epoch == self.leader_epoch:
+            return epoch, self.high_watermark
+        epochs = self.log.epochs()
+        later = next((index for index, (each, _) in enumerate(epochs) if each > epoch), None)
+        if epoch < 0 or later is None:
+            return -1, -1
+        return (epochs[later - 1][0] if later else epoch), epochs[later][1]
+
     # Verification: see `remote_transactions`
 
     def begin_verification(self, producer_id: int) -> object:

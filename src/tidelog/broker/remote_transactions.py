@@ -20,7 +20,7 @@ from tidelog.broker.peers import Peers
 from tidelog.broker.topics import Topics
 from tidelog.broker.transactional_produce import NotInTransaction, Part, Refusals
 from tidelog.errors import TidelogError
-from tidelog.model import TopicPartition
+from tidelog.model import ProducerId, TopicPartition
 from tidelog.promise import Promise
 from tidelog.wire.error_codes import ErrorCode, name_of
 from tidelog.wire.generated.add_partitions_to_txn import (
@@ -160,7 +160,7 @@ class Verification:
 
     def _unverified(self, part: Part) -> "Partition | None":
         partition = self._find(*part.partition)
-        if partition is None or part.producer_id in partition.log.open_transactions():
+        if partition is None or partition.log.is_in_transaction(ProducerId(part.producer_id)):
             return None
         return partition
 

@@ -179,6 +179,16 @@ class PartitionLog(Protocol):
         """The first offsets of the transactions that have not ended, by producer."""
 
     @abstractmethod
+    def is_in_transaction(self, producer_id: ProducerId) -> bool:
+        """True if the producer's next batch would continue an open transaction: appends and markers that are not kept
+        yet count too."""
+
+    @abstractmethod
+    def epochs(self) -> Sequence[tuple[LeaderEpoch, Offset]]:
+        """The leader epochs of the log, each with its first offset, in order; the last one is the current epoch.
+        Empty if the log has only ever had one."""
+
+    @abstractmethod
     def offset_for_time(self, timestamp: TimestampMs) -> TimestampOffset | Promise[TimestampOffset | None] | None:
         """The first record whose timestamp is at or after `timestamp`."""
 

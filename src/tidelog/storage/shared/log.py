@@ -115,8 +115,17 @@ class SharedLog:
         self._start = known.start_offset
         self._end = self._next = known.high_watermark
         self._aborted = list(known.aborted)
+        self._epochs = list(known.epochs)
+        if not self._epochs or self._epochs[-1][0] < self.leader_epoch:
+            self._epochs.append((self.leader_epoch, known.high_watermark))
         self._producers = producers_of(known)
         self._open = dict(self._producers.open)
+
+    def is_in_transaction(self, producer_id: ProducerId) -> bool:
+        return producer_id in self._producers.open
+
+    def epochs(self) -> Sequence[tuple[LeaderEpoch, Offset]]:
+        return self._epochs
 
     @property
     def leader(self) -> Leader:

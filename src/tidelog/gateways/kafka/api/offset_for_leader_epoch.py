@@ -1,5 +1,9 @@
-"""OffsetForLeaderEpoch (23), v2 to v4: the end offset of a leader epoch. Only the current epoch is known; it ends at
-the log's end."""
+"""OffsetForLeaderEpoch (23), v2 to v4: where a leader epoch ends, for consumers whose partition has a new leader.
+
+The current epoch ends at the log's end. An earlier one, or one in which nothing was written, is answered with the
+largest epoch of the log that is not later, which ends where the next one begins. A broker that is alone has one
+epoch.
+"""
 
 from tidelog.broker.ownership import check_epoch
 from tidelog.errors import TidelogError
@@ -25,8 +29,6 @@ def handle(request: Request, message: OffsetForLeaderEpochRequest) -> OffsetForL
             except TidelogError as error:
                 results.append(EpochEndOffset(code_of(error), wanted.partition))
                 continue
-            known = wanted.leader_epoch == partition.leader_epoch
-            end = partition.high_watermark if known else -1
-            results.append(EpochEndOffset(0, wanted.partition, wanted.leader_epoch if known else -1, end))
+            results.append(EpochEndOffset(0, wanted.partition, *partition.end_of_epoch(wanted.leader_epoch)))
         topics.append(OffsetForLeaderTopicResult(topic.topic, results))
     return OffsetForLeaderEpochResponse(topics=topics)
