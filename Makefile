@@ -3,7 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
-WORKERS ?= auto
+# One more than there are cores: tests wait for servers as often as they compute.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) + 1)')
 
 .PHONY: help run demo test torture pipeline-kills interop static check format bench bench-storage bench-broker bench-columnar bench-wire \
 	bench-compaction bench-tables bench-validation bench-peers bench-growth bench-spark clean

@@ -12,12 +12,21 @@ from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 from tests.support import client_libraries, watchdog
 from tests.support.brokers import take_stalls
 
+# Tests that start Sparks of their own and mostly wait for them. Larger units are handed out first, so these modules
+# are run before single tests, and the last process to end is not one that has just begun with the longest test.
+OWN_SPARKS = frozenset(
+    f"tests/spark/test_{name}.py" for name in ("cluster", "pipeline", "pipeline_kills", "sink_crash")
+)
+
 
 class OneByOneButSpark(LoadScopeScheduling):  # type: ignore[misc]
-    """Test by test, which suits tests of such different length; but those with Spark go, first, to one process: a
-    session is dear, and two Sparks at once take longer on two cores than one after the other."""
+    """Test by test, which suits tests of such different length; but those that share a Spark session go, first, to
+    one process: a session is dear."""
 
     def _split_scope(self, nodeid: str) -> str:
+        module = nodeid.split("::")[0]
+        if module in OWN_SPARKS:
+            return module
         return "spark" if nodeid.startswith("tests/spark/") else nodeid
 
 

@@ -1,4 +1,4 @@
-"""One Spark session and one broker for all tests here (`tests.conftest` has one process run them)."""
+"""One Spark session and one broker for all tests here (`tests.conftest` has one process run those that use them)."""
 
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING

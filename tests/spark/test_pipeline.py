@@ -287,7 +287,7 @@ def test_what_ends_a_thread_of_grpc_is_in_the_log_and_not_on_the_screen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """gRPC's thread for a channel fails like this if Ctrl-C closes the channel while a call is being set up."""
-    import grpc._channel
+    import grpc._channel  # type: ignore[import-untyped]
 
     from tidelog.spark.pipelines.engine import _log_failures_in_threads
     from tidelog.spark.pipelines.project import load_project
