@@ -382,7 +382,7 @@ class _NoteStream:
 
 
 def _log_failures_in_threads(project: Project) -> None:
-    """Write to the log what ends threads of gRPC, Py4J and PySpark; `_send_stack_traces_to_the_log` does it for the JVM.
+    """Write to the log what ends threads of gRPC, Py4J and PySpark.
 
     gRPC's thread for a channel can fail if the channel is closed while a call is being set up, as after Ctrl-C. The
     threads may outlive the engine, so the hook stays."""
