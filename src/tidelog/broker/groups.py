@@ -4,7 +4,7 @@ JoinGroup and SyncGroup wait for other members, longer than a stopping broker ca
 clients are told to look up the coordinator again; the group is unchanged, and its members continue after the restart.
 
 When a write fails with `Fenced`, another broker owns the groups. From then on no request is answered from memory:
-clients are told to look up their coordinator.
+clients are told to look up their coordinator, and a list of the groups is empty.
 """
 
 from functools import partial
@@ -14,7 +14,7 @@ import structlog
 
 from tidelog.broker.coordination.groups import GroupCoordinator, Outcome
 from tidelog.broker.coordination.groups.errors import CoordinatorNotAvailable, NotCoordinator
-from tidelog.broker.coordination.groups.messages import JoinGroup, SyncGroup, refusal
+from tidelog.broker.coordination.groups.messages import JoinGroup, ListGroups, ListGroupsReply, SyncGroup, refusal
 from tidelog.broker.group_configs import GroupConfigs
 from tidelog.broker.shell import Alarm, monotonic_ms, send, tell
 from tidelog.broker.topics import Topic
@@ -48,6 +48,8 @@ class Groups:
     def ask(self, request: Any) -> Any:  # noqa: ANN401  (a request of `coordination.groups`, and its reply)
         """The reply, or a promise of it if it has to wait for a write or for other members."""
         if self._is_resigned:
+            if isinstance(request, ListGroups):  # clients ask every broker for the groups that it coordinates
+                return ListGroupsReply()
             return refusal(request, NotCoordinator.kafka_code)
         waits = isinstance(request, JoinGroup | SyncGroup)
         if self._stopping and waits:

@@ -94,6 +94,8 @@ class Transactions:
         """The reply, or a promise of it if it has to wait for a write or for markers."""
         token: Promise[Any] = Promise()
         if self._is_resigned:
+            if isinstance(request, m.ListTransactions):  # clients ask every broker for those that it coordinates
+                return m.ListTransactionsReply()
             return m.refusal(request, NotCoordinator.kafka_code)
         if self._producer_ids.are_few and isinstance(request, _MAY_NEED_AN_ID):
             task = self._loop.create_task(self._ask_with_ids(request, token))

@@ -15,8 +15,8 @@ How a write can fail, and what its caller knows then:
     OutcomeUnknown   the write took effect as a whole or not at all; repeat the same write to find out
     another error    nothing was written
 
-A write can be repeated: rows that it inserted or updated itself are no conflict. A write whose outcome is unknown has
-taken effect before the error is reported, or never will; it cannot take effect after later writes.
+A write can be repeated: rows that it inserted or updated itself are no conflict. A write whose outcome is unknown
+takes effect before the next answer of the same store, or never; it cannot take effect after later writes.
 """
 
 from collections.abc import Sequence

@@ -72,11 +72,13 @@ class ClusterNode:
         started.push_async_callback(registry.close)
         if self.node_id == AUTO:
             self.node_id = await _when_reachable(lambda: automatic_broker_id(self._metadata, registry))
-        self._logs = await open_cluster_store(cluster, settings.storage, self.node_id)
+        ownership = self._ownership = ClusterOwnership(self.node_id)
+        self._logs = await open_cluster_store(
+            cluster, settings.storage, self.node_id, lambda: ownership.controller().broker_id == self.node_id
+        )
         started.push_async_callback(close_logs, self._logs)
-        self._ownership = ClusterOwnership(self.node_id)
-        self._member = Member(registry, self._ownership)
-        return self._ownership
+        self._member = Member(registry, ownership)
+        return ownership
 
     async def start(self, config: BrokerConfig, started: AsyncExitStack) -> Broker:
         """The broker, which owns nothing yet."""

@@ -1,5 +1,6 @@
 """Which engine stores the logs. This is the only module outside an engine that names one."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tidelog.model import PartitionIdentity
@@ -20,11 +21,14 @@ def open_log_store(data_dir: str, settings: StorageSettings) -> LogStore:
     return LocalStore(data_dir, settings)
 
 
-async def open_cluster_store(cluster: ClusterSettings, settings: StorageSettings, broker_id: int) -> LogStore:
-    """The log store of a broker in a cluster. Returns also while the database or the object store is down."""
+async def open_cluster_store(
+    cluster: ClusterSettings, settings: StorageSettings, broker_id: int, is_collector: Callable[[], bool]
+) -> LogStore:
+    """The log store of a broker in a cluster. `is_collector`: whether this broker removes garbage at the moment, for
+    all brokers. Returns also while the database or the object store is down."""
     from tidelog.storage.shared.opening import open_shared_store  # only brokers of a cluster have its libraries
 
-    return await open_shared_store(cluster, settings, broker_id)
+    return await open_shared_store(cluster, settings, broker_id, is_collector)
 
 
 def cluster_tables() -> "Component":

@@ -1,5 +1,7 @@
 """Opens the log store of a cluster: its object store, its database, and what a broker keeps of them in memory."""
 
+from collections.abc import Callable
+
 from tidelog.errors import TidelogError
 from tidelog.model import TopicPartition
 from tidelog.settings import ClusterSettings, StorageSettings
@@ -9,8 +11,10 @@ from tidelog.storage.shared.store import SharedStore
 from tidelog.storage.shared.writer import WriterSettings
 
 
-async def open_shared_store(cluster: ClusterSettings, settings: StorageSettings, broker_id: int) -> LogStore:
-    """Returns also while the database or the object store is down: logs can be opened when they are back. Raises if
+async def open_shared_store(
+    cluster: ClusterSettings, settings: StorageSettings, broker_id: int, is_collector: Callable[[], bool]
+) -> LogStore:
+    """`is_collector`: whether this broker removes garbage at the moment, for the whole cluster. Returns also while the database or the object store is down: logs can be opened when they are back. Raises if
     an operator has to correct something."""
     from tidelog.postgres.settings import PostgresSettings
     from tidelog.storage.shared.postgres.order import PostgresOrder
@@ -24,7 +28,15 @@ async def open_shared_store(cluster: ClusterSettings, settings: StorageSettings,
     writing = WriterSettings(
         linger_ms=cluster.linger_ms, bundle_bytes=cluster.bundle_bytes, buffer_bytes=cluster.buffer_bytes
     )
-    return _OwningStore(order, objects, broker_id, settings, writing)
+    return _OwningStore(
+        order,
+        objects,
+        broker_id,
+        settings,
+        writing,
+        block_cache_bytes=cluster.cache_bytes,
+        is_collector=is_collector,
+    )
 
 
 class _OwningStore(SharedStore):
