@@ -14,7 +14,7 @@ from tidelog.storage.shared.writer import WriterSettings
 async def open_shared_store(
     cluster: ClusterSettings, settings: StorageSettings, broker_id: int, is_collector: Callable[[], bool]
 ) -> LogStore:
-    """`is_collector`: whether this broker removes garbage at the moment, for the whole cluster. Returns also while the
+    """`is_collector`: whether this broker removes garbage at the moment, for the cluster. Returns also while the
     database or the object store is down: logs can be opened when they are back. Raises if an operator has to correct
     something."""
     from tidelog.postgres.settings import PostgresSettings
