@@ -39,6 +39,50 @@ def test_the_memory_budget_and_its_use_are_shown(tidelog: Command, broker: str, 
     assert "max-total-pending-bytes" in tidelog("cluster", "info").out
 
 
+def test_the_brokers_are_shown_with_the_number_of_their_partitions(tidelog: Command, broker: str, topic: str) -> None:
+    (row,) = tidelog("cluster", "brokers", "--json").rows_of("broker")
+    assert (row["address"], row["role"]) == (broker, "controller")
+    assert row["partitions"] >= 3
+    shown = tidelog("cluster", "brokers").out
+    assert broker in shown
+    assert "without a leader" not in shown
+
+
+def test_leaders_are_shown_of_one_topic_or_of_all(tidelog: Command, topic: str) -> None:
+    (broker,) = tidelog("cluster", "brokers", "--json").rows_of("broker")
+    rows = tidelog("cluster", "leaders", topic, "--json").rows
+    assert [(row["topic"], row["partition"], row["leader"]) for row in rows] == [
+        (topic, number, broker["id"]) for number in range(3)
+    ]
+    assert all(row["epoch"] >= 0 for row in rows)
+    assert all(row in tidelog("cluster", "leaders", "--json").rows for row in rows)
+    assert topic in tidelog("cluster", "leaders").out
+
+
+@pytest.mark.usefixtures("broker")
+def test_leaders_of_a_topic_that_does_not_exist_are_an_error(tidelog: Command) -> None:
+    code, out, err = tidelog("cluster", "leaders", "nonsense")
+    assert (code, out) == (1, "")
+    assert "tidelog topic create nonsense" in err
+
+
+def test_a_broker_that_is_alone_keeps_its_partitions(tidelog: Command, topic: str) -> None:
+    (broker,) = tidelog("cluster", "brokers", "--json").rows_of("broker")
+    (moved,) = tidelog("cluster", "move", f"{topic}:1", str(broker["id"]), "--json").rows
+    assert (moved["from_broker"], moved["to_broker"]) == (broker["id"], broker["id"])
+    code, out, err = tidelog("cluster", "move", f"{topic}:1", "77")
+    assert (code, out) == (1, "")
+    assert err == f"tidelog: error: broker 77 is not up; these are: {broker['id']}\n"
+
+
+def test_a_partition_that_does_not_exist_is_not_moved(tidelog: Command, topic: str) -> None:
+    code, _, err = tidelog("cluster", "move", f"{topic}:3", "0")
+    assert (code, f"topic {topic} has no partition 3" in err) == (1, True)
+    for wrong in (topic, f"{topic}:one", ":1"):
+        code, _, err = tidelog("cluster", "move", wrong, "0")
+        assert (code, "such as orders:0" in err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("text", "meant"),
     [

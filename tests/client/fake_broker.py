@@ -171,6 +171,7 @@ class FakeCluster:
         self.requests: list[tuple[int, str, int]] = []
         self.changed = asyncio.Event()
         self.auto_create = False
+        self.controller = 0
         self.ranges: dict[str, tuple[int, int]] = {}
         self.fetch_tail = b""  # what a fetch ends in, after its whole batches
         self._faults: dict[str, deque[Fault]] = defaultdict(deque)
@@ -347,7 +348,9 @@ class FakeNode:
             metadata.MetadataResponseBroker(node_id=node.number, host="127.0.0.1", port=node.port)
             for node in cluster.nodes
         ]
-        return metadata.MetadataResponse(brokers=brokers, cluster_id="fake", controller_id=0, topics=rows)
+        return metadata.MetadataResponse(
+            brokers=brokers, cluster_id="fake", controller_id=cluster.controller, topics=rows
+        )
 
     def _own(self, request: Struct, name: str, topic_id: bytes, number: int) -> tuple[int, Partition | None]:
         """The error to answer with, or the partition, if we lead it."""

@@ -2,17 +2,20 @@
 times."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 import click
 
-from tidelog.cli.output import JsonRows, Rows, Shape, TableRows, count, exact, mebibytes, text
+from tidelog.cli.output import Column, JsonRows, Rows, Shape, TableRows, count, exact, mebibytes, text
 from tidelog.client import Client, ClientOptions, Start, connect
-from tidelog.client.admin.topics import MemoryPartInfo
+from tidelog.client.admin.topics import MemoryPartInfo, TopicInfo
+from tidelog.client.errors import RequestTimedOut
 from tidelog.client.options import DEFAULT_BOOTSTRAP, parse_bootstrap
 from tidelog.errors import InvalidSettings
+from tidelog.model import TopicPartition
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -142,7 +145,7 @@ def refuse_unknown(unset: Sequence[str], known: Collection[str]) -> None:
 
 @click.group("cluster")
 def group() -> None:
-    """Show the cluster and its brokers."""
+    """Show brokers and leaders, and move leaders."""
 
 
 @group.command("info")
@@ -179,4 +182,87 @@ def info(bootstrap: str, as_json: bool) -> None:
         for part in (*known.parts, whole):
             use = {"used_bytes": part.used_bytes, "limit_bytes": part.limit_bytes, "setting": part.setting}
             rows.row("memory", {"broker": id_, "memory": part.name, **use})
+    rows.finish()
+
+
+@group.command("brokers")
+@broker_options
+def brokers(bootstrap: str, as_json: bool) -> None:
+    """Show the brokers that are up: addresses, the controller, and the number of partitions that each leads."""
+    with open_client(bootstrap) as client:
+        topics = client.topics()
+        cluster = client.cluster_info()
+    led = Counter(row.leader for topic in topics for row in topic.partitions)
+    columns = [exact("id", "broker"), text("address"), text("rack"), count("partitions", "leads"), text("role", "")]
+    rows = show({"broker": columns}, as_json=as_json)
+    for node in cluster.nodes:
+        role = "controller" if node.id == cluster.controller_id else ""
+        about = {"id": node.id, "address": str(node.address), "rack": node.rack, "role": role}
+        rows.row("broker", {**about, "partitions": led.pop(node.id, 0)})
+    if leaderless := led.total():
+        rows.say(f"{leaderless:,} partition{'s' * (leaderless != 1)} without a leader: see tidelog cluster leaders")
+    rows.finish()
+
+
+@group.command("leaders")
+@click.argument("topic", required=False)
+@broker_options
+def leaders(topic: str | None, bootstrap: str, as_json: bool) -> None:
+    """Show which broker leads each partition, and in which epoch: of one topic, or of all.
+
+    The epoch grows whenever the leader changes."""
+    with open_client(bootstrap) as client:
+        topics: Sequence[TopicInfo] = client.topics() if topic is None else [client.topic(topic)]
+        up = {node.id for node in client.cluster_info().nodes}
+    columns = [
+        text("topic"),
+        exact("partition"),
+        Column("leader", lambda fields: "none" if fields["leader"] is None else str(fields["leader"]), right=True),
+        exact("epoch"),
+    ]
+    rows = show({"leader": columns}, as_json=as_json)
+    for each in topics:
+        for row in each.partitions:
+            leader = row.leader if row.leader in up else None
+            place = {"topic": each.name, "partition": row.partition}
+            rows.row("leader", {**place, "leader": leader, "epoch": row.leader_epoch})
+    rows.finish()
+
+
+def _partition_of(ctx: click.Context, param: click.Parameter, value: str) -> TopicPartition:  # noqa: ARG001
+    topic, colon, number = value.rpartition(":")
+    if not colon or not topic or not number.isdecimal():
+        raise click.BadParameter(f"must be TOPIC:PARTITION, such as orders:0, not {value!r}.")
+    return TopicPartition(topic, int(number))
+
+
+@group.command("move")
+@click.argument("partition", metavar="TOPIC:PARTITION", callback=_partition_of)
+@click.argument("broker", type=click.IntRange(min=0))
+@broker_options
+def move(partition: TopicPartition, broker: int, bootstrap: str, as_json: bool) -> None:
+    """Let another broker lead a partition.
+
+    No data is copied. The partition stays there until that broker goes down, or until another broker becomes the
+    controller, which spreads partitions evenly."""
+    with open_client(bootstrap) as client:
+        known = {row.partition: row for row in client.topic(partition.topic).partitions}
+        if partition.partition not in known:
+            raise click.ClickException(
+                f"topic {partition.topic} has no partition {partition.partition}: it has {len(known)}, counted from 0"
+            )
+        up = [node.id for node in client.cluster_info().nodes]
+        if broker not in up:
+            raise click.ClickException(f"broker {broker} is not up; these are: {', '.join(map(str, up))}")
+        before = known[partition.partition].leader
+        try:
+            client.move_leader(partition, broker)
+        except RequestTimedOut as error:
+            raise click.ClickException(f"{error}. Look at the log of the controller, and try again") from None
+    columns = [text("topic"), exact("partition"), exact("from_broker", "from"), exact("to_broker", "to")]
+    rows = show({"moved": columns}, as_json=as_json)
+    rows.row(
+        "moved",
+        {**partition._asdict(), "from_broker": before if before in up else None, "to_broker": broker},
+    )
     rows.finish()

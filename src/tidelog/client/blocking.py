@@ -227,6 +227,7 @@ class Client(Blocking):
     log_places = blocking(Admin.log_places, of=_admin)
     cluster_info = blocking(Admin.cluster_info, of=_admin)
     memory = blocking(Admin.memory, of=_admin)
+    move_leader = blocking(Admin.move_leader, of=_admin)
 
     def partitions(self, topic: str) -> list[PartitionInfo]:
         """Every partition of a topic, with its first offset and its end offset."""

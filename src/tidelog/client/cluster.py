@@ -107,6 +107,7 @@ class Cluster:
         self.nodes: dict[int, BrokerNode] = {}
         self.cluster_id: str | None = None
         self.controller_id = NO_NODE
+        self._knows_controller = False
         self._bootstrap = list(bootstrap)
         self._links: dict[tuple[Hashable, Address], _Link] = {}
         self._topics: dict[str, TopicMetadata] = {}
@@ -176,6 +177,12 @@ class Cluster:
                 self.forget()
             await asyncio.sleep(pause_s)
 
+    async def controller(self) -> int | None:
+        """The node that changes the cluster, or None if no broker says which one that is. One try."""
+        if not self._knows_controller:
+            await self._ask_metadata(MetadataRequest(topics=[]))
+        return self.controller_id if self.controller_id in self.nodes else None
+
     async def connection(self, node: int | None = None, lane: Hashable = SHARED) -> BrokerConnection:
         if node is None:
             return await self._any_connection(lane)
@@ -228,9 +235,10 @@ class Cluster:
         return self._ids.get(name, NO_UUID)
 
     def forget(self, topic: str | None = None) -> None:
-        """Drop the cached metadata of a topic, or of all topics."""
+        """Drop the cached metadata of a topic; or of all topics, and of the controller."""
         if topic is None:
             self._topics.clear()
+            self._knows_controller = False
         else:
             self._topics.pop(topic, None)
 
@@ -288,6 +296,7 @@ class Cluster:
                 for broker in response.brokers
             }
         self.cluster_id, self.controller_id = response.cluster_id, response.controller_id
+        self._knows_controller = True
         for topic in response.topics:
             if topic.error_code == 0:
                 self._learn(topic, now)

@@ -3,10 +3,11 @@
 import pytest
 
 from tests.client.consuming.test_consumer import fill
-from tests.client.fake_broker import FakeCluster, against_a_fake, refuse
+from tests.client.fake_broker import Answer, FakeCluster, Reply, against_a_fake, refuse
 from tidelog.client import EARLIEST, LATEST, AsyncClient, BrokerError, OffsetAtTime
 from tidelog.model import TopicPartition
 from tidelog.wire.error_codes import ErrorCode
+from tidelog.wire.primitives import Struct
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -47,6 +48,19 @@ async def test_creating_waits_until_the_topic_can_be_used(cluster: FakeCluster, 
     cluster.fail("Metadata", refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION), refuse(ErrorCode.LEADER_NOT_AVAILABLE))
     await client.admin.create_topic("t")
     assert client.cluster.cached_topic("t") is not None
+
+
+@against_a_fake(nodes=2)
+async def test_a_new_controller_is_found(cluster: FakeCluster, client: AsyncClient) -> None:
+    await client.admin.create_topic("a")
+
+    async def resign(answer: Answer, request: Struct) -> Reply:
+        cluster.controller = 1
+        return await refuse(ErrorCode.NOT_CONTROLLER)(answer, request)
+
+    cluster.fail("CreateTopics", resign)
+    await client.admin.create_topic("b")
+    assert cluster.asked("CreateTopics") == [0, 0, 1]
 
 
 @against_a_fake()

@@ -1,14 +1,22 @@
 """Administration of topics, their configs and records, and of the cluster."""
 
+import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tidelog.client.admin.log_dirs import LogPlace, log_places
-from tidelog.client.cluster import BrokerNode, Cluster, PartitionMetadata, TopicMetadata
+from tidelog.client.cluster import NO_NODE, BrokerNode, Cluster, PartitionMetadata, TopicMetadata
 from tidelog.client.consuming.offsets import EARLIEST, LATEST, OffsetAtTime, list_offsets
-from tidelog.client.errors import BrokerError, IncompatibleBroker, check
+from tidelog.client.deadline import Backoff
+from tidelog.client.errors import BrokerError, IncompatibleBroker, RequestTimedOut, check
 from tidelog.model import Offset, TimestampMs, TopicPartition
 from tidelog.wire.error_codes import ErrorCode
+from tidelog.wire.generated.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequest,
+    AlterPartitionReassignmentsResponse,
+    ReassignablePartition,
+    ReassignableTopic,
+)
 from tidelog.wire.generated.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -126,6 +134,35 @@ class Admin:
         ]
         return MemoryInfo(response.budget_bytes, response.resident_bytes, parts)
 
+    async def move_leader(self, partition: TopicPartition, node: int) -> None:
+        """Let another broker lead a partition, and wait until it does. Raises RequestTimedOut if it does not within
+        `timeout_ms`."""
+        wanted = ReassignableTopic(partition.topic, [ReassignablePartition(partition.partition, [node])])
+        request = AlterPartitionReassignmentsRequest(timeout_ms=self._timeout_ms, topics=[wanted])
+        tried = f"moving {partition} to broker {node}"
+
+        async def attempt() -> None:
+            response: AlterPartitionReassignmentsResponse = await self._cluster.request(
+                "AlterPartitionReassignments", request, node=await self._cluster.controller()
+            )
+            check(response.error_code, tried, response.error_message)
+            for topic in response.responses:
+                for row in topic.partitions:
+                    check(row.error_code, tried, row.error_message)
+
+        await self._cluster.retrying(attempt)
+        deadline = self._cluster.deadline()
+        backoff = Backoff(self._cluster.options.retry_backoff_ms, self._cluster.options.retry_backoff_max_ms)
+        while (leader := await self._leader(partition)) != node:
+            if deadline.passed:
+                now = f"broker {leader} leads it" if leader != NO_NODE else "it has no leader"
+                raise RequestTimedOut(f"{tried}: not done within {self._cluster.options.timeout_ms} ms; {now}")
+            await asyncio.sleep(backoff.next_s())
+
+    async def _leader(self, partition: TopicPartition) -> int:
+        row = next((row for row in (await self.topic(partition.topic)).partitions if row[0] == partition[1]), None)
+        return NO_NODE if row is None else row.leader
+
     # --- topics ---------------------------------------------------------------------------------------------------
 
     async def topics(self) -> list[TopicInfo]:
@@ -175,7 +212,7 @@ class Admin:
 
         async def attempt() -> None:
             response: CreateTopicsResponse = await self._cluster.request(
-                "CreateTopics", request, node=self._controller()
+                "CreateTopics", request, node=await self._cluster.controller()
             )
             for row in response.topics:
                 check(row.error_code, f"creating topic {name!r}", row.error_message)
@@ -196,7 +233,7 @@ class Admin:
         async def attempt() -> None:
             request = DeleteTopicsRequest(topics=[DeleteTopicState(name=name)], timeout_ms=self._timeout_ms)
             response: DeleteTopicsResponse = await self._cluster.request(
-                "DeleteTopics", request, node=self._controller()
+                "DeleteTopics", request, node=await self._cluster.controller()
             )
             for row in response.responses:
                 check(row.error_code, f"deleting topic {name!r}", row.error_message)
@@ -211,7 +248,7 @@ class Admin:
             topic = CreatePartitionsTopic(name=name, count=total, assignments=None)
             request = CreatePartitionsRequest(topics=[topic], timeout_ms=self._timeout_ms)
             response: CreatePartitionsResponse = await self._cluster.request(
-                "CreatePartitions", request, node=self._controller()
+                "CreatePartitions", request, node=await self._cluster.controller()
             )
             for row in response.results:
                 check(row.error_code, f"growing topic {name!r} to {total} partitions", row.error_message)
@@ -264,7 +301,7 @@ class Admin:
 
         async def attempt() -> None:
             response: IncrementalAlterConfigsResponse = await self._cluster.request(
-                "IncrementalAlterConfigs", request, node=self._controller()
+                "IncrementalAlterConfigs", request, node=await self._cluster.controller()
             )
             for row in response.responses:
                 check(row.error_code, f"changing the configs of {_KINDS[kind]} {name!r}", row.error_message)
@@ -311,12 +348,6 @@ class Admin:
                 check(answer.error_code, f"deleting records of {partition}")
                 left[partition] = answer.low_watermark
         return left
-
-    # --- which broker to ask --------------------------------------------------------------------------------------
-
-    def _controller(self) -> int | None:
-        """The node that changes the cluster. If none is known, any node will do: it forwards the request."""
-        return self._cluster.controller_id if self._cluster.controller_id in self._cluster.nodes else None
 
     @property
     def _timeout_ms(self) -> int:

@@ -1,0 +1,80 @@
+"""`tidelog cluster` against brokers that share a database and an object store."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.cli.conftest import Command, tidelog  # noqa: F401  (a fixture)
+from tests.support.brokers import eventually, unique
+from tests.support.clusters import ClusterProcesses, cluster_of
+
+SECONDS = 60.0
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterProcesses]:
+    with cluster_of(2, tmp_path_factory.mktemp("cluster")) as running:
+        yield running
+
+
+@pytest.fixture
+def command(tidelog: Command, cluster: ClusterProcesses, monkeypatch: pytest.MonkeyPatch) -> Command:  # noqa: F811
+    monkeypatch.setenv("TIDELOG_BOOTSTRAP", cluster.bootstrap)
+    return tidelog
+
+
+@pytest.fixture
+def topic(cluster: ClusterProcesses) -> str:
+    """A topic with four partitions."""
+    name = unique("topic")
+    with cluster.client() as client:
+        client.create_topic(name, partitions=4)
+    return name
+
+
+def test_the_brokers_and_what_they_lead_are_shown(command: Command, cluster: ClusterProcesses, topic: str) -> None:
+    def led() -> dict[int, int]:
+        rows = command("cluster", "brokers", "--json").rows_of("broker")
+        assert [row["address"] for row in rows] == [broker.bootstrap for broker in cluster.brokers]
+        assert [row["role"] for row in rows if row["role"]] == ["controller"]
+        return {row["id"]: row["partitions"] for row in rows}
+
+    counted = eventually(led, within=SECONDS, until=lambda found: all(found.values()))
+    with cluster.client() as client:
+        assert sum(counted.values()) == sum(len(each.partitions) for each in client.topics())
+
+
+def test_a_partition_is_moved_there_and_back(command: Command, topic: str) -> None:
+    epochs = []
+    for target in (1, 2, 1):
+        (moved,) = command("cluster", "move", f"{topic}:0", str(target), "--json").rows
+        assert (moved["topic"], moved["partition"], moved["to_broker"]) == (topic, 0, target)
+        row = command("cluster", "leaders", topic, "--json").rows[0]
+        assert (row["partition"], row["leader"]) == (0, target)
+        epochs.append(row["epoch"])
+    assert epochs == sorted(set(epochs))
+
+
+def test_a_partition_is_not_moved_to_a_broker_that_is_not_up(command: Command, topic: str) -> None:
+    code, out, err = command("cluster", "move", f"{topic}:0", "9")
+    assert (code, out) == (1, "")
+    assert err == "tidelog: error: broker 9 is not up; these are: 1, 2\n"
+
+
+def test_groups_and_transactions_of_all_brokers_are_listed(command: Command, topic: str) -> None:
+    """Clients ask every broker, also those that coordinate none."""
+    assert command("group", "list", "--json").code == 0
+    assert command("txn", "list", "--json").code == 0
+    (info,) = command("cluster", "info", "--json").rows_of("cluster")
+    assert info["partitions"] >= 4
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_a_client_finds_the_new_controller(cluster: ClusterProcesses) -> None:
+    with cluster.client() as client:
+        client.create_topic(unique("before"))
+        controller = cluster.broker(client.cluster_info().controller_id)
+        controller.stop()
+        client.create_topic(unique("after"))
+        controller.start()
