@@ -3,8 +3,9 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Self
 
-from tests.support.brokers import BrokerProcess
+from tests.support.brokers import STOP_SECONDS, BrokerProcess
 from tests.support.postgres import fresh_schema, server
 from tidelog.client import Client, connect
 
@@ -45,3 +46,41 @@ def cluster_of(
     finally:
         for broker in cluster.brokers:
             broker.end()
+
+
+class ClusterAsBroker(BrokerProcess):
+    """A cluster of three that tests use like one broker: they start, stop and kill all of it."""
+
+    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
+        self._cluster = ClusterProcesses(directory, 3, settings or {}, f"file://{directory}/objects")
+        first, *self._others = self._cluster.brokers
+        super().__init__(first.directory, first.settings)
+        self.environment = first.environment
+
+    @property
+    def bootstrap(self) -> str:
+        return ",".join([super().bootstrap, *(other.bootstrap for other in self._others)])
+
+    @property
+    def logs(self) -> str:
+        """The output of all brokers."""
+        return "\n".join([self.log, *(other.log for other in self._others)])
+
+    def start(self) -> Self:
+        super().start()
+        for other in self._others:
+            other.start()
+        return self
+
+    def kill(self) -> None:
+        super().kill()
+        for other in self._others:
+            other.kill()
+
+    def stop(self, within: float = STOP_SECONDS) -> float:
+        return sum(other.stop(within) for other in self._others) + super().stop(within)
+
+    def end(self) -> None:
+        super().end()
+        for other in self._others:
+            other.end()

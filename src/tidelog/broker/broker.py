@@ -109,6 +109,8 @@ class Broker:
         """Called when the logs of new partitions exist, before the topic does: in a cluster they need leaders."""
         self.create_elsewhere: Callable[[str], Awaitable[None]] | None = None
         """Lets the controller create a topic, if that is another broker."""
+        self.refresh: Callable[[], Awaitable[None]] | None = None
+        """Learns what other brokers have changed; None if there are no others."""
         self.move_leader: Callable[[Sequence[tuple[bytes, int]], int], None] | None = None
         """Lets another broker lead partitions (topic id, number); None if there are no others."""
         self.verification: Verification | None = None
@@ -119,6 +121,7 @@ class Broker:
         self._coming: dict[str, list[Partition | Unopened]] = {}  # new partitions of topics being created or growing
         self._clock = clock
         self._retry_at = 0.0
+        self._opening: dict[Unopened, asyncio.Future[None]] = {}  # partitions whose logs are promised
         self._topic_logs = TopicLogs(logs, metadata)
         self._validator = Validator()
         self.tables = Tables(self, tables_directory)
@@ -249,7 +252,11 @@ class Broker:
         coming = self._coming.pop(topic.name, None)
         if coming is None:
             unknown = NotLeader(f"the leader of the partition of {topic.name} is not known yet")
-            coming = [Unopened(unknown, self._clock()) for _ in range(len(partitions), topic.partitions)]
+            first = len(partitions)
+            partitions += [Unopened(unknown, self._clock()) for _ in range(first, topic.partitions)]
+            for index in range(first, topic.partitions):
+                self._open_led(topic, index)
+            return
         partitions += coming
         assert len(partitions) == topic.partitions
         prepared = next((partition for partition in coming if isinstance(partition, Partition)), None)
@@ -277,10 +284,25 @@ class Broker:
             partition.retire()
 
     def leader_gained(self, topic_id: bytes, index: int) -> None:
-        """Open the partition before clients ask for it."""
+        """Open the partition before clients ask for it. If its topic is not known yet, that is done when it is."""
         topic = self.topics.find_id(topic_id)
-        if topic is not None:
-            self.find(topic.name, index)
+        if topic is not None and index < len(self._partitions.get(topic.name, ())):
+            self._open_led(topic, index)
+
+    def _open_led(self, topic: Topic, index: int) -> None:
+        """Begin to open a partition, if this broker leads it."""
+        unopened = self._partitions[topic.name][index]
+        if isinstance(unopened, Partition) or unopened.retry_at == math.inf:
+            return
+        try:
+            self._begin_to_open(topic, index, unopened)
+        except TidelogError as error:
+            unopened.failed_again(error, self._clock())
+
+    async def until_opened(self) -> None:
+        """Wait for the partitions that are being opened now."""
+        while self._opening:
+            await asyncio.wait([next(iter(self._opening.values()))])
 
     # Opening
 
@@ -356,26 +378,35 @@ class Broker:
             raise unopened.error()
         known = self.topics.get(topic)
         try:
-            partition = self._open(known, index)
+            partition = self._begin_to_open(known, index, unopened)
         except TidelogError as error:
             unopened.failed_again(error, began)
             raise unopened.error() from None
         finally:
             now = self._clock()
             self._retry_at = now + _RETRY_PAUSE * (now - began)
+        if partition is None:
+            raise unopened.error()
+        return partition
+
+    def _begin_to_open(self, topic: Topic, index: int, unopened: Unopened) -> Partition | None:
+        """The partition; None if opening it takes a while."""
+        partition = self._open(topic, index)
         if isinstance(partition, Promise):
             unopened.is_being_opened()
-            partition.when_done(partial(self._opened_late, known, index, unopened))
-            raise unopened.error()
-        self._add_opened(known, index, partition)
+            self._opening[unopened] = asyncio.get_running_loop().create_future()
+            partition.when_done(partial(self._opened_late, topic, index, unopened))
+            return None
+        self._add_opened(topic, index, partition)
         return partition
 
     def _opened_late(
         self, topic: Topic, index: int, unopened: Unopened, partition: Partition | None, error: Exception | None
     ) -> None:
+        self._opening.pop(unopened).set_result(None)
         partitions = self._partitions.get(topic.name, [])
         if index >= len(partitions) or partitions[index] is not unopened:
-            return  # the topic was deleted in the meantime
+            return  # the topic was deleted, or the partition has another leader, in the meantime
         if partition is not None:
             self._add_opened(topic, index, partition)
         elif isinstance(error, TidelogError):

@@ -17,7 +17,7 @@ unknown is repeated until it is decided; other operations on the same name wait 
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
@@ -176,6 +176,8 @@ class Topics:
         self._plain_names: dict[str, str] = {}  # name with "_" for "." -> name
         self._listeners: list[TopicListener] = []
         self.preparation: Preparation = _NothingToPrepare()
+        self.announce: Callable[[Topic], Awaitable[None]] | None = None
+        """Tells other brokers of a new topic, or of new partitions, before the client is answered."""
         self._turns: dict[str, asyncio.Event] = {}
         self._partitions = 0  # this and the next include what is being created
         self._topics = 0
@@ -362,6 +364,8 @@ class Topics:
             topic = replace(topic, config=self._config_or(configs, config, topic.name))  # defaults may have changed
             self._keep(topic)
             self._tell(lambda listener: listener.topic_created(topic))
+            if self.announce is not None:
+                await self.announce(topic)
             return topic
 
     async def _delete(self, name: str, topic_id: bytes | None) -> Topic:
@@ -398,6 +402,8 @@ class Topics:
                 await self._write_prepared(grown, [Update(_row(before), _row(grown))])
             after = replace(self.get(name), partitions=partitions)  # its config may have changed in the meantime
             self._become(after)
+            if self.announce is not None:
+                await self.announce(after)
             return after
 
     async def _alter_configs(self, name: str, edit: Edit, validate_only: bool) -> Topic:

@@ -39,11 +39,13 @@ from tidelog.storage.engines import cluster_tables, open_cluster_store
 from tidelog.storage.trouble import Trouble
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
+from tidelog.wire.generated.metadata import MetadataRequest, MetadataRequestTopic
 
 _FOLLOW_EVERY_S = 1.0
 _RETRY_S = 0.5
 _PATIENCE_S = 5.0
 _HAND_OVER_S = 5.0
+_ANNOUNCE_S = 2.0
 INTER_BROKER_LISTENER = "PLAINTEXT"
 """The first listener of each broker."""
 NO_FENCE = Fence(CONTROLLER, 0)
@@ -162,10 +164,14 @@ class ClusterDuties:
         self._taking_office: asyncio.Task[None] | None = None
         self._version = -1  # of the followed changes
         self._following = asyncio.Lock()
+        self._refreshing = asyncio.Lock()
+        self._next_refresh: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         broker.on_created = self._wait_for_leaders
         broker.create_elsewhere = self._create_elsewhere
         broker.move_leader = member.move
+        broker.refresh = self.refresh
+        broker.topics.announce = self._announce
         broker.topics.writes = Writes(metadata, NO_FENCE)
         member.listen(self)
 
@@ -273,6 +279,22 @@ class ClusterDuties:
             if self._coordinators is None:
                 await self._follow()
 
+    async def refresh(self) -> None:
+        """Learn what was changed before this call. Calls that wait at the same time share the work."""
+        if self._next_refresh is None:
+            self._next_refresh = asyncio.create_task(self._refresh())
+        await asyncio.shield(self._next_refresh)
+
+    async def _refresh(self) -> None:
+        async with self._refreshing:
+            self._next_refresh = None  # who comes from now on needs another one
+            with contextlib.suppress(TidelogError):  # then the answer is as old as the last beat
+                await self._member.look()
+                await self.follow()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_ANNOUNCE_S):
+                await self._broker.until_opened()
+
     async def _follow(self) -> None:
         news = await self._metadata.changes_since(self._version)
         if news.changes is None:
@@ -298,6 +320,22 @@ class ClusterDuties:
 
         await self._patiently(have_leaders)
 
+    async def _announce(self, topic: Topic) -> None:
+        """Let all brokers learn of a new topic: they look when they are asked for a topic that they do not know."""
+        ownership = self._member.ownership
+        others = [each.broker_id for each in ownership.brokers(INTER_BROKER_LISTENER)]
+        request = MetadataRequest([MetadataRequestTopic(name=topic.name)], False)
+        asking = [
+            asyncio.create_task(self._peers.ask(broker_id, "Metadata", request))
+            for broker_id in others
+            if broker_id != ownership.node_id
+        ]
+        if asking:
+            _, late = await asyncio.wait(asking, timeout=_ANNOUNCE_S)
+            for each in late:
+                each.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+
     async def _create_elsewhere(self, name: str) -> None:
         """Let the controller create a topic with the defaults, and wait until it is known here."""
         ownership = self._broker.ownership
@@ -308,12 +346,7 @@ class ClusterDuties:
             refusal = TidelogError(reply.topics[0].error_message or f"the controller refused to create {name}")
             refusal.kafka_code = code  # type: ignore[misc]
             raise refusal
-        self._member.hurry()
-        deadline = self._clock() + _PATIENCE_S
-        while self._broker.topics.find(name) is None and self._clock() < deadline:
-            with contextlib.suppress(TidelogError):
-                await self.follow()
-            await asyncio.sleep(0.05)
+        await self.refresh()
 
     async def _patiently(self, is_so: Callable[[], bool]) -> None:
         deadline = self._clock() + _PATIENCE_S

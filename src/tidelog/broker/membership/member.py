@@ -95,6 +95,10 @@ class Member:
         """Beat now, and look at what changed: for example because topics were created."""
         self._look.set()
 
+    async def look(self) -> None:
+        """Learn what changed, without waiting for the next beat."""
+        await self._follow()
+
     @property
     def controller_fence(self) -> Fence | None:
         """The controller's right to write, while this broker is the controller."""

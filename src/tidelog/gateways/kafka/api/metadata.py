@@ -42,8 +42,9 @@ def handle(request: Request, message: MetadataRequest) -> MetadataResponse | Par
         and broker.topics.find(topic.name) is None
         and may(request, Operation.DESCRIBE, ResourceKind.TOPIC, topic.name)
     ]
-    if missing and auto_create and broker.config.flag("auto.create.topics.enable"):
-        return _created_first(request, message, missing)
+    is_created = auto_create and broker.config.flag("auto.create.topics.enable")
+    if missing and (is_created or broker.refresh is not None):
+        return _looked_for_first(request, message, missing, is_created=is_created)
     return _asked_for(request, message, {})
 
 
@@ -58,11 +59,18 @@ def _all_in_parts(request: Request, message: MetadataRequest) -> Iterator[Metada
         yield _response(request, message, [_shown(request, message, topic) for topic in some])
 
 
-async def _created_first(request: Request, message: MetadataRequest, missing: list[str]) -> MetadataResponse:
-    """Create the missing topics, then answer: their leaders are available at once, so clients need not ask again."""
+async def _looked_for_first(
+    request: Request, message: MetadataRequest, missing: list[str], *, is_created: bool
+) -> MetadataResponse:
+    """Learn what other brokers have created, create what is still missing, then answer: their leaders are available
+    at once, so clients need not ask again."""
     errors: dict[str, int] = {}
     broker, session = broker_of(request), request.session
-    for name in missing:
+    if broker.refresh is not None:
+        await broker.refresh()
+    for name in missing if is_created else ():
+        if broker.topics.find(name) is not None:
+            continue
         try:
             if not may(request, Operation.CREATE, ResourceKind.CLUSTER):
                 broker.admission.check(session, Operation.CREATE, ResourceKind.TOPIC, name)
