@@ -6,7 +6,7 @@ READY := $(VENV)/.ready
 # One more than there are cores: tests wait for servers as often as they compute.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) + 1)')
 
-.PHONY: help run demo test torture pipeline-kills interop static check format bench bench-storage bench-broker bench-columnar bench-wire \
+.PHONY: help run demo cluster test torture pipeline-kills interop static check format bench bench-storage bench-broker bench-columnar bench-wire \
 	bench-compaction bench-tables bench-validation bench-peers bench-growth bench-spark clean
 
 help:  ## show this list
@@ -23,6 +23,9 @@ run: $(READY)  ## start a broker on 127.0.0.1:9092, data in ./tidelog-data; Ctrl
 
 demo: $(READY)  ## a broker, a stream of events and a Spark pipeline at work; Ctrl-C ends it
 	@$(BIN)/tidelog demo
+
+cluster: $(READY)  ## three brokers over PostgreSQL and a directory (STORE=s3: an S3 server), under load; kill one and watch
+	@$(BIN)/python -m tests.support.cluster_demo $(if $(filter s3,$(STORE)),--s3)
 
 # Compiled once, not by every test that is the first to need them.
 KERNELS := $(BIN)/python -m tidelog.records.loading
