@@ -84,6 +84,37 @@ def test_sigterm_stops_it_cleanly_and_quickly_and_the_data_is_in_the_default_dir
     assert list(tmp_path.glob("tidelog-data/logs/t~*/0/checkpoint"))
 
 
+def test_a_broker_that_waits_for_its_database_can_be_stopped(tmp_path: Path) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        database = f"postgresql://tidelog:secret@127.0.0.1:{nobody.getsockname()[1]}/tidelog"
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tidelog", "serve", "--listen", "127.0.0.1:0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=tmp_path,
+            env={
+                **os.environ,
+                "TIDELOG_CLUSTER_METADATA": database,
+                "TIDELOG_CLUSTER_STORAGE": f"file://{tmp_path}/objects",
+            },
+        )
+        try:
+            assert process.stdout is not None
+            said = process.stdout.readline()
+            assert "there is no connection to PostgreSQL; trying again" in said
+            process.send_signal(signal.SIGTERM)
+            said += process.communicate(timeout=30)[0]
+        finally:
+            process.kill()
+            process.communicate()
+    assert process.returncode == 0, said
+    assert "stopping" in said
+    assert "Traceback" not in said
+    assert "secret" not in said
+
+
 def test_a_second_broker_on_the_same_data_gets_one_clear_line(tmp_path: Path) -> None:
     with serving(tmp_path) as (process, _):
         second = tidelog("serve", "--listen", "127.0.0.1:0", cwd=tmp_path)

@@ -2,7 +2,7 @@
 
     python -m tests.support.cluster_demo [--s3] [--seconds N]
 
-Prints the process ids, so that you can `kill -9` a broker and watch. A broker that died is started again after 30
+Prints the process ids, so that you can `kill -9` a broker and watch. A broker that ended is started again after 30
 seconds. Everything ends with Ctrl-C, and leaves nothing behind.
 """
 
@@ -27,7 +27,8 @@ from tidelog.errors import TidelogError
 BROKERS, PARTITIONS, TOPIC = 3, 6, "demo"
 RECORDS_PER_SECOND = 200
 RESTART_SECONDS = 30.0
-_PATIENCE_MS = 2_000  # for the leaders that are shown
+_PATIENCE_MS = 1_500  # for the leaders that are shown
+_QUIET = {"log_level": 0}  # the library reports lost connections, at length
 
 
 class Count:
@@ -78,7 +79,7 @@ def _place(message: Message) -> tuple[int, int, int]:
 
 
 def produce(bootstrap: str, count: Count, ending: threading.Event) -> None:
-    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5})
+    producer = Producer({"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, **_QUIET})
     began = time.monotonic()
     while not ending.wait(0.01):
         while count.sent < (time.monotonic() - began) * RECORDS_PER_SECOND:
@@ -92,7 +93,7 @@ def produce(bootstrap: str, count: Count, ending: threading.Event) -> None:
 
 
 def consume(bootstrap: str, count: Count, ending: threading.Event) -> None:
-    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": TOPIC, "enable.auto.commit": False})
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": TOPIC, "enable.auto.commit": False, **_QUIET})
     consumer.assign([TopicPartition(TOPIC, number, 0) for number in range(PARTITIONS)])
     while not ending.is_set():
         for message in consumer.consume(500, 0.1):
@@ -108,23 +109,25 @@ def leaders(client: Client) -> str:
         return str(error)
 
 
-def revive(cluster: ClusterProcesses, died: dict[int, float]) -> None:
-    """Tell which brokers died, and start them again after a while."""
+def revive(cluster: ClusterProcesses, ended: dict[int, float]) -> None:
+    """Tell which brokers have ended, and start them again after a while."""
     for number, broker in enumerate(cluster.brokers, 1):
         if broker.is_running:
             continue
-        if number not in died:
-            died[number] = time.monotonic()
-            print(f"broker {number} (pid {broker.pid}) died; it is started again in {RESTART_SECONDS:.0f} s")
-        elif time.monotonic() - died[number] > RESTART_SECONDS:
-            del died[number]
+        if number not in ended:
+            ended[number] = time.monotonic()
+            print(f"broker {number} (pid {broker.pid}) ended; it is started again in {RESTART_SECONDS:.0f} s")
+        elif time.monotonic() - ended[number] > RESTART_SECONDS:
+            del ended[number]
             broker.start()
             print(f"broker {number} runs again: pid {broker.pid}")
 
 
 def run(cluster: ClusterProcesses, seconds: float) -> Count:
     count, ending = Count(), threading.Event()
-    with connect(cluster.bootstrap, ClientOptions(timeout_ms=_PATIENCE_MS)) as client:
+    with connect(
+        cluster.bootstrap, ClientOptions(timeout_ms=_PATIENCE_MS, request_timeout_ms=_PATIENCE_MS)
+    ) as client:
         client.create_topic(TOPIC, partitions=PARTITIONS)
         threads = [
             threading.Thread(target=work, args=(cluster.bootstrap, count, ending)) for work in (produce, consume)
@@ -132,11 +135,11 @@ def run(cluster: ClusterProcesses, seconds: float) -> Count:
         for thread in threads:
             thread.start()
         began = time.monotonic()
-        died: dict[int, float] = {}
+        ended: dict[int, float] = {}
         try:
             while (passed := time.monotonic() - began) < seconds:
                 time.sleep(1)
-                revive(cluster, died)
+                revive(cluster, ended)
                 numbers = (
                     f"{name} {getattr(count, name):,}"
                     for name in ("sent", "acknowledged", "received", "missing", "duplicates", "failed")

@@ -8,12 +8,15 @@ import os
 import resource
 import signal
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tidelog.cli.configuration import KAFKA, KEYS, Configuration, load, shown
 from tidelog.errors import InvalidSettings
+
+if TYPE_CHECKING:
+    from tidelog.node import Node
 
 _ENOUGH_FILES = 65_536
 
@@ -104,7 +107,8 @@ async def _serve(configuration: Configuration) -> None:
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    await node.start()
+    if not await _started(node, stop):
+        return
     first = str(node.listeners[0])
     click.echo(f"Tidelog listens on {', '.join(map(str, node.listeners))}, data in {configuration.node.data_dir}")
     if sys.stdout.isatty():
@@ -123,6 +127,24 @@ async def _serve(configuration: Configuration) -> None:
     await stop.wait()
     click.echo("stopping", err=True)
     await node.stop()
+
+
+async def _started(node: "Node", stop: asyncio.Event) -> bool:
+    """False if the broker was told to stop meanwhile. A broker of a cluster that cannot reach its database may start
+    for a long time."""
+    if node.settings.cluster is None:
+        await node.start()
+        return True
+    starting, told = asyncio.create_task(node.start()), asyncio.create_task(stop.wait())
+    await asyncio.wait((starting, told), return_when=asyncio.FIRST_COMPLETED)
+    told.cancel()
+    if starting.done():
+        starting.result()
+        return True
+    click.echo("stopping", err=True)
+    starting.cancel()
+    await asyncio.wait((starting,))
+    return False
 
 
 def _tell_if_checks_are_slow() -> None:
