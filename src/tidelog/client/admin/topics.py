@@ -280,7 +280,10 @@ class Admin:
         )
 
         async def attempt() -> list[ConfigEntry]:
-            response: DescribeConfigsResponse = await self._cluster.request("DescribeConfigs", request)
+            # The controller knows its own changes at once, other brokers a moment later.
+            response: DescribeConfigsResponse = await self._cluster.request(
+                "DescribeConfigs", request, node=await self._cluster.controller()
+            )
             entries = []
             for result in response.results:
                 check(result.error_code, f"reading the configs of {_KINDS[kind]} {name!r}", result.error_message)
