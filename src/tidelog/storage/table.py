@@ -128,7 +128,7 @@ def _end_of(data: bytes) -> Offset:
 def _make_private(directory: str) -> None:
     """Create the directory and its parents. Not synced: a table that a crash loses is rebuilt."""
     if not os.path.isdir(directory):
-        _make_private(os.path.dirname(directory))
+        _make_private(os.path.dirname(directory) or ".")
         try:
             os.mkdir(directory, _PRIVATE)
         except FileExistsError:
