@@ -11,6 +11,7 @@
     │   ├── OffsetOutOfRange
     │   ├── OutOfOrderSequence    idempotent producer: a gap, or a repeat of a batch that is no longer remembered
     │   ├── InvalidProducerEpoch  idempotent producer: fenced by a newer epoch
+    │   ├── CoordinatorFenced     a marker of a coordinator that another one has replaced
     │   ├── InvalidTransactionState  the request does not fit the state of the transaction
     │   └── InvalidSettings
     ├── MissingExtra              an optional part that is not installed
@@ -88,6 +89,10 @@ class OutOfOrderSequence(InvalidInput):
 
 class InvalidProducerEpoch(InvalidInput):
     kafka_code = 47
+
+
+class CoordinatorFenced(InvalidInput):
+    kafka_code = 52
 
 
 class InvalidTransactionState(InvalidInput):

@@ -203,8 +203,8 @@ class SlowLog:
     def configure(self, settings: LogSettings) -> None:
         self._inner.configure(settings)
 
-    def is_in_transaction(self, producer_id: ProducerId) -> bool:
-        return self._inner.is_in_transaction(producer_id)
+    def is_in_transaction(self, producer_id: ProducerId, epoch: ProducerEpoch) -> bool:
+        return self._inner.is_in_transaction(producer_id, epoch)
 
     def epochs(self) -> Sequence[tuple[LeaderEpoch, Offset]]:
         return self._inner.epochs()

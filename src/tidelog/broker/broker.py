@@ -11,7 +11,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -109,6 +109,9 @@ class Broker:
         """Called when the logs of new partitions exist, before the topic does: in a cluster they need leaders."""
         self.create_elsewhere: Callable[[str], Awaitable[None]] | None = None
         """Lets the controller create a topic, if that is another broker."""
+        self.forward: Callable[[str, int, Any], Awaitable[Any]] | None = None
+        """Sends a request to the controller: the API's name, its version and the message. None if there are no other
+        brokers."""
         self.refresh: Callable[[], Awaitable[None]] | None = None
         """Learns what other brokers have changed; None if there are no others."""
         self.move_leader: Callable[[Sequence[tuple[bytes, int]], int], None] | None = None
@@ -118,7 +121,7 @@ class Broker:
         self.waits: set[DataWait] = set()  # long polls to wake when the broker stops
         self.is_stopping = False
         self._partitions: dict[str, list[Partition | Unopened]] = {}
-        self._coming: dict[str, list[Partition | Unopened]] = {}  # new partitions of topics being created or growing
+        self._coming: dict[bytes, list[Partition | Unopened]] = {}  # new partitions of topics, by topic id
         self._clock = clock
         self._retry_at = 0.0
         self._opening: dict[Unopened, asyncio.Future[None]] = {}  # partitions whose logs are promised
@@ -167,9 +170,14 @@ class Broker:
         self.tables.open_topics(self.topics)
         await self._topic_logs.clear(self.topics)
 
+    async def create_missing_logs(self) -> None:
+        """Create the logs that topics lack because an earlier controller ended before it had created them."""
+        partitions = [one for topic in self.topics for one in identity(topic).partitions(topic.partitions)]
+        await self.logs.create(partitions, now_ms())
+
     async def remove_deleted(self) -> None:
         """Remove the logs of deleted topics that an earlier controller has left."""
-        await self._topic_logs.clear(self.topics)
+        await self._topic_logs.remove_deleted()
 
     async def auto_create(self, name: str) -> None:
         """Create a topic with the defaults, if that is allowed."""
@@ -206,7 +214,7 @@ class Broker:
         await self.logs.create(new, now_ms())
         if self.on_created is not None:
             await self.on_created(topic)
-        coming = self._coming[topic.name] = []
+        coming = self._coming[topic.topic_id] = []
         try:
             opening = []
             for done, partition in enumerate(new, 1):
@@ -219,7 +227,7 @@ class Broker:
             raise
 
     def discard(self, topic: Topic) -> None:
-        del self._coming[topic.name]
+        self._coming.pop(topic.topic_id, None)
         self.logs.release(self._new_partitions(topic))
         if topic.name not in self._partitions:  # else the logs are empty, and are used when the topic grows later
             self._topic_logs.remove(identity(topic))
@@ -249,7 +257,7 @@ class Broker:
         partitions = self._partitions.setdefault(topic.name, [])
         if len(partitions) == topic.partitions:
             return  # only the config changed; new partitions may still be in preparation
-        coming = self._coming.pop(topic.name, None)
+        coming = self._coming.pop(topic.topic_id, None)
         if coming is None:
             unknown = NotLeader(f"the leader of the partition of {topic.name} is not known yet")
             first = len(partitions)
@@ -347,12 +355,15 @@ class Broker:
         partition = partitions[index]
         if isinstance(partition, Partition):
             if not self.ownership.is_sole:
-                self._check_leader(topic, index)
+                self._check_leader(topic, index, partition)
             return partition
         return self._opened_now(topic, index, partition)
 
-    def has_partition(self, topic: str, index: int) -> bool:
-        """True if the partition exists, whichever broker leads it and whether or not it is available."""
+    def takes_transactions(self, topic: str, index: int) -> bool:
+        """True if the partition may be added to a transaction: it exists and, if this broker is alone, it is
+        available. In a cluster its leader says whether it is."""
+        if self.ownership.is_sole:
+            return self.find(topic, index) is not None
         known = self.topics.find(topic)
         return known is not None and 0 <= index < known.partitions
 
@@ -365,9 +376,13 @@ class Broker:
         except TidelogError:
             return None
 
-    def _check_leader(self, name: str, index: int) -> None:
+    def _check_leader(self, name: str, index: int, partition: Partition) -> None:
         """A broker that was paused, or has lost the database, may be out of date: it then serves nothing."""
-        self.ownership.check_leader(self.topics.get(name).topic_id, index)
+        topic_id = self.topics.get(name).topic_id
+        if self.ownership.check_leader(topic_id, index) != partition.leader_epoch:  # opened before it led it again
+            self.leader_lost(topic_id, index)
+            self.leader_gained(topic_id, index)
+            raise NotLeader(f"{name}-{index} is being opened at a new leader epoch")
 
     def _opened_now(self, topic: str, index: int, unopened: Unopened) -> Partition:
         """Try again to open a partition, because a request needs it: the cause may be gone, for example a lack of

@@ -228,10 +228,13 @@ class BrokerConfig:
 
     def reload(self, rows: Iterable[ConfigRow]) -> None:
         """Apply all that other brokers have altered. Listeners are called if something is different."""
-        before = {resource: dict(own) for resource, own in self._dynamic.items()}
-        for own in self._dynamic.values():
-            own.clear()
-        self.load(rows)
+        before, self._dynamic = self._dynamic, {resource: {} for resource in self._dynamic}
+        try:
+            self.load(rows)
+        except InvalidConfig as error:
+            self._dynamic = before
+            self._refresh()
+            log.warning("configs of the cluster contradict this broker's settings and are ignored", reason=str(error))
         if self._dynamic != before:
             for listener in self.on_change:
                 listener()

@@ -12,15 +12,16 @@ begin a transaction that nobody ends. So each marker cancels the verifications o
 import asyncio
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
+from zlib import crc32
 
 from tidelog.broker.coordination.transactions import Ending
 from tidelog.broker.coordination.transactions import errors as refused
-from tidelog.broker.ownership import NOBODY, Coordinated, Ownership
+from tidelog.broker.ownership import NOBODY, Coordinated, NotLeader, Ownership
 from tidelog.broker.peers import Peers
 from tidelog.broker.topics import Topics
 from tidelog.broker.transactional_produce import NotInTransaction, Part, Refusals
 from tidelog.errors import TidelogError
-from tidelog.model import ProducerId, TopicPartition
+from tidelog.model import ProducerEpoch, ProducerId, TopicPartition
 from tidelog.promise import Promise
 from tidelog.wire.error_codes import ErrorCode, name_of
 from tidelog.wire.generated.add_partitions_to_txn import (
@@ -45,6 +46,9 @@ _REFUSALS: dict[int, type[refused.TransactionError]] = {
     )
 }
 _NOT_IN_TRANSACTION = frozenset({ErrorCode.TRANSACTION_ABORTABLE, ErrorCode.INVALID_TXN_STATE})
+
+
+_LANES = 8  # an answer that waits for the end of a transaction holds up those behind it on its connection
 
 
 class MarkersRefused(TidelogError):
@@ -93,8 +97,21 @@ class Markers:
     ) -> None:
         topics = [WritableTxnMarkerTopic(topic, indexes) for topic, indexes in _by_topic(partitions).items()]
         marker = WritableTxnMarker(ending.producer_id, ending.epoch, ending.committed, topics, coordinator_epoch)
+
+        def is_still_coordinator() -> bool:
+            """What a coordinator that was replaced still sends might end the producer's next transaction."""
+            owner = self._ownership.coordinator(Coordinated.TRANSACTIONAL_ID, ending.transactional_id)
+            return owner == (self._ownership.node_id, coordinator_epoch)
+
         try:
-            reply = await self._peers.ask(broker_id, "WriteTxnMarkers", WriteTxnMarkersRequest([marker]), at_most=1)
+            reply = await self._peers.ask(
+                broker_id,
+                "WriteTxnMarkers",
+                WriteTxnMarkersRequest([marker]),
+                at_most=1,
+                lane="markers",
+                if_still=is_still_coordinator,
+            )
             failed = [
                 f"{topic.name}-{each.partition_index}: {name_of(each.error_code)}"
                 for result in reply.markers
@@ -109,11 +126,14 @@ class Markers:
         else:
             written.settle(None)
 
-    async def close(self) -> None:
-        tasks = list(self._writing)
-        for task in tasks:
+    def cancel(self) -> None:
+        """Stop writing: another broker is the coordinator."""
+        for task in self._writing:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def close(self) -> None:
+        self.cancel()
+        await asyncio.gather(*self._writing, return_exceptions=True)
 
 
 class Verification:
@@ -132,21 +152,32 @@ class Verification:
     async def refusals(self, transactional_id: str, parts: Sequence[Part], *, adds: bool) -> Refusals:
         """The partitions whose batches must not be appended, with the reasons. No await may come between this and the
         appends."""
-        unknown = [(part, partition) for part in parts if (partition := self._unverified(part)) is not None]
-        if not unknown:
-            return {}
-        guards = [(partition, part, partition.begin_verification(part.producer_id)) for part, partition in unknown]
-        asked = [part for part, _ in unknown]
+        refusals: Refusals = {}
+        guards: list[tuple[Partition, Part, object]] = []
+        first = parts[0]
+        for part in parts:
+            partition = self._find(*part.partition)
+            if partition is None:
+                refusals[part.partition] = NotLeader(f"this broker does not serve {part.partition}")
+            elif (part.producer_id, part.epoch) != (first.producer_id, first.epoch):
+                refusals[part.partition] = refused.InvalidRequest("the batches of a request have different producers")
+            elif not partition.log.is_in_transaction(ProducerId(part.producer_id), ProducerEpoch(part.epoch)):
+                guards.append((partition, part, partition.begin_verification(part.producer_id)))
+        if not guards:
+            return refusals
+        why: TidelogError = refused.CoordinatorNotAvailable("the transaction could not be verified")
+        codes: dict[TopicPartition, int] | None = None
         try:
-            codes = await self._ask(transactional_id, asked, adds=adds)
+            codes = await self._ask(transactional_id, [part for _, part, _ in guards], adds=adds)
         except TidelogError as error:
             why = refused.CoordinatorNotAvailable(f"the transaction could not be verified: {error}")
-            codes = None
-        refusals: Refusals = {}
-        for partition, part, guard in guards:
-            is_guarded = partition.end_verification(part.producer_id, guard)
+        finally:
+            kept = [partition.end_verification(part.producer_id, guard) for partition, part, guard in guards]
+        for (partition, part, _), is_guarded in zip(guards, kept, strict=True):
             if codes is None:
                 refusals[part.partition] = why
+            elif self._find(*part.partition) is not partition:  # markers may have come to another leader
+                refusals[part.partition] = NotLeader(f"the leader of {part.partition} has just changed")
             elif code := codes.get(part.partition, int(ErrorCode.UNKNOWN_SERVER_ERROR)):
                 kind = _REFUSALS.get(code, refused.CoordinatorNotAvailable)
                 if code in _NOT_IN_TRANSACTION:
@@ -157,12 +188,6 @@ class Verification:
                     f"a transaction of producer {part.producer_id} has just ended in {part.partition}"
                 )
         return refusals
-
-    def _unverified(self, part: Part) -> "Partition | None":
-        partition = self._find(*part.partition)
-        if partition is None or partition.log.is_in_transaction(ProducerId(part.producer_id)):
-            return None
-        return partition
 
     async def _ask(self, transactional_id: str, parts: Sequence[Part], *, adds: bool) -> dict[TopicPartition, int]:
         first = parts[0]
@@ -176,7 +201,10 @@ class Verification:
         )
         coordinator = self._ownership.coordinator(Coordinated.TRANSACTIONAL_ID, transactional_id)
         reply = await self._peers.ask(
-            coordinator.broker_id, "AddPartitionsToTxn", AddPartitionsToTxnRequest([transaction])
+            coordinator.broker_id,
+            "AddPartitionsToTxn",
+            AddPartitionsToTxnRequest([transaction]),
+            lane=crc32(transactional_id.encode()) % _LANES,
         )
         return {
             TopicPartition(topic.name, each.partition_index): reply.error_code or each.partition_error_code

@@ -56,14 +56,19 @@ class TopicLogs:
     async def clear(self, topics: Iterable[Topic]) -> None:
         """Call it after a start: remove the logs of deleted topics, and report logs that belong to no topic."""
         known = {topic.topic_id for topic in topics}
-        for row in await self._metadata.load(DeletedTopicRow):
-            self.remove(TopicIdentity(row.name, row.topic_id))
-            known.add(row.topic_id)
+        known.update(await self.remove_deleted())
         for stray in await self._logs.strays(known):
             if stray.topic is not None and stray.is_unused:
                 self.remove(stray.topic)
             else:
                 log.warning("a directory belongs to no topic and is left as it is", directory=stray.place)
+
+    async def remove_deleted(self) -> list[bytes]:
+        """Remove the logs of topics that are recorded as deleted. Returns their ids."""
+        rows = await self._metadata.load(DeletedTopicRow)
+        for row in rows:
+            self.remove(TopicIdentity(row.name, row.topic_id))
+        return [row.topic_id for row in rows]
 
     def remove(self, topic: TopicIdentity) -> None:
         """Remove the logs of a topic in the background. They must have been released."""

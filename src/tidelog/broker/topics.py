@@ -178,6 +178,8 @@ class Topics:
         self.preparation: Preparation = _NothingToPrepare()
         self.announce: Callable[[Topic], Awaitable[None]] | None = None
         """Tells other brokers of a new topic, or of new partitions, before the client is answered."""
+        self.broker_count: Callable[[], int] = lambda: 1
+        """As many replicas may be asked for. In a cluster the object store keeps the data, whatever the number is."""
         self._turns: dict[str, asyncio.Event] = {}
         self._partitions = 0  # this and the next include what is being created
         self._topics = 0
@@ -361,6 +363,10 @@ class Topics:
                     )
                 except Conflict as error:
                     raise TopicAlreadyExists(f"another broker has just created topic {new.name!r}") from error
+            if topic.topic_id in self._by_id:  # it was written, and followed as if it were another broker's
+                self._topics -= 1
+                self._partitions -= partitions
+                return self._by_id[topic.topic_id]
             topic = replace(topic, config=self._config_or(configs, config, topic.name))  # defaults may have changed
             self._keep(topic)
             self._tell(lambda listener: listener.topic_created(topic))
@@ -376,7 +382,8 @@ class Topics:
             deleted = DeletedTopicRow(topic.topic_id, name)  # so that its logs are removed even after a crash
             changes: list[Change] = [Delete(TopicRow, (name,)), Delete(ConfigRow, (TOPIC, name)), Put(deleted)]
             await self.writes.decided(changes)
-            self._forget(topic)
+            if self._by_id.get(topic.topic_id) is not None:  # else another broker's change was followed first
+                self._forget(topic)
             return topic
 
     async def _add_partitions(
@@ -423,9 +430,11 @@ class Topics:
     def _partitions_of(self, new: NewTopic) -> int:
         if new.assignments:
             return self._partitions_assigned(new)
-        if new.replication_factor not in (DEFAULT, 1):
+        brokers = max(1, self.broker_count())
+        if new.replication_factor != DEFAULT and not 1 <= new.replication_factor <= brokers:
             raise InvalidReplicationFactor(
-                f"replication factor {new.replication_factor} is not possible with one broker: it must be 1 or -1"
+                f"replication factor {new.replication_factor} is not possible with "
+                + ("one broker: it must be 1 or -1" if brokers == 1 else f"{brokers} brokers")
             )
         if new.partitions == 0 or new.partitions < DEFAULT:
             raise InvalidPartitions(

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from tidelog.broker.remote_transactions import Markers
 
 MARKER_RETRY_S = 1.0
+VISIBLE_WITHIN_S = 1.0
 MARKED_AT_ONCE = 200  # partitions, in about 10 ms
 _MAY_NEED_AN_ID = m.InitProducerId | m.EndTransaction | m.DecideTransactions
 
@@ -62,6 +63,7 @@ class Transactions:
         self.coordinator = coordinator
         self._ownership = ownership
         self._markers = markers
+        self._epoch = None if fence is None else fence.epoch
         self._writes = Writes(metadata, fence)
         self._is_resigned = False
         self._news = coordinator.bounds.news
@@ -169,6 +171,7 @@ class Transactions:
     def _stored(self, outcome: Outcome, error: TidelogError | None) -> None:
         if isinstance(error, Fenced):
             self.resign()
+        if self._is_resigned:  # what is decided is completed by the next coordinator
             self._carry_out(outcome)
             return
         if error is not None:
@@ -199,14 +202,23 @@ class Transactions:
 
     def _end(self, ending: Ending, marked: Callable[[], None] = lambda: None) -> None:
         """Append the markers, some at a time, then call `marked`. When they are durable, complete the transaction; if
-        that fails, try again later."""
+        that fails, try again later. In a cluster readers see a marker when it is durable, so `marked` is called then,
+        or soon: a leader that has died must not hold up the client."""
         partitions = iter(ending.partitions)
         waiting, is_done = 1, True  # 1 stands for the appending itself
+        is_told = False
+
+        def tell_marked() -> None:
+            nonlocal is_told
+            if not is_told:
+                is_told = True
+                marked()
 
         def one_less() -> None:
             nonlocal waiting
             waiting -= 1
             if not waiting:
+                tell_marked()
                 self._ended_or_not(ending, is_done=is_done)
 
         def durable(_: Appended | None, error: Exception | None) -> None:
@@ -219,7 +231,7 @@ class Transactions:
         def go_on() -> None:
             nonlocal waiting, is_done
             if ending not in self._endings:
-                marked()
+                tell_marked()
                 return  # the broker stops
             some = tuple(islice(partitions, MARKED_AT_ONCE))
             appended, all_are = self._append_markers(ending, some)
@@ -230,7 +242,10 @@ class Transactions:
             if len(some) == MARKED_AT_ONCE:
                 self._loop.call_soon(go_on)  # let the event loop run in between
             else:
-                marked()
+                if self._markers is None:
+                    tell_marked()
+                else:
+                    self._loop.call_later(VISIBLE_WITHIN_S, tell_marked)
                 self._loop.call_soon(one_less)  # not now: the client that ended the transaction is answered first
 
         go_on()
@@ -258,7 +273,9 @@ class Transactions:
         elsewhere: dict[int, list[TopicPartition]] = {}  # by leader
         is_done = True
         at_ms = now_ms()
-        coordinator = self._ownership.coordinator(Coordinated.TRANSACTIONAL_ID, ending.transactional_id)
+        epoch = self._epoch
+        if epoch is None:
+            epoch = self._ownership.coordinator(Coordinated.TRANSACTIONAL_ID, ending.transactional_id).epoch
         for topic, index in partitions:
             try:
                 partition = self._partition(topic, index)
@@ -266,7 +283,7 @@ class Transactions:
                     ending.producer_id,
                     ending.epoch,
                     committed=ending.committed,
-                    coordinator_epoch=coordinator.epoch,
+                    coordinator_epoch=epoch,
                     now_ms=at_ms,
                 )
             except UnknownTopic:
@@ -291,7 +308,7 @@ class Transactions:
                     appended.append(marker)
         for leader, those in elsewhere.items():
             assert self._markers is not None
-            appended.append(self._markers.write(leader, ending, those, coordinator.epoch))
+            appended.append(self._markers.write(leader, ending, those, epoch))
         return appended, is_done
 
     async def close(self) -> None:

@@ -11,7 +11,7 @@ import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 
@@ -40,12 +40,14 @@ from tidelog.storage.trouble import Trouble
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
 from tidelog.wire.generated.metadata import MetadataRequest, MetadataRequestTopic
+from tidelog.wire.primitives import Struct
 
 _FOLLOW_EVERY_S = 1.0
 _RETRY_S = 0.5
 _PATIENCE_S = 5.0
 _HAND_OVER_S = 5.0
-_ANNOUNCE_S = 2.0
+_ANNOUNCE_S = 1.0
+_FORWARD_S = 60.0
 INTER_BROKER_LISTENER = "PLAINTEXT"
 """The first listener of each broker."""
 NO_FENCE = Fence(CONTROLLER, 0)
@@ -166,11 +168,14 @@ class ClusterDuties:
         self._following = asyncio.Lock()
         self._refreshing = asyncio.Lock()
         self._next_refresh: asyncio.Task[None] | None = None
+        self._follower: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         broker.on_created = self._wait_for_leaders
         broker.create_elsewhere = self._create_elsewhere
         broker.move_leader = member.move
         broker.refresh = self.refresh
+        broker.forward = self._forward
+        broker.topics.broker_count = lambda: len(member.ownership.members)
         broker.topics.announce = self._announce
         broker.topics.writes = Writes(metadata, NO_FENCE)
         member.listen(self)
@@ -179,9 +184,11 @@ class ClusterDuties:
         self._follower = asyncio.create_task(self._keep_following(), name="following the controller")
 
     async def close(self) -> None:
-        self._follower.cancel()
         self._leave_office()
-        await asyncio.gather(self._follower, *self._ending, return_exceptions=True)
+        tasks = [task for task in (self._follower, self._next_refresh) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, *self._ending, return_exceptions=True)
         await self._markers.close()
         await self._peers.close()
 
@@ -217,12 +224,13 @@ class ClusterDuties:
             try:
                 async with self._following:
                     await self._follow()
+                    await self._broker.create_missing_logs()
                     coordinators = await self._factory.restored(fence)
                     # From here on without a pause: nobody sees one half of it.
                     self._enter_office(coordinators, fence)
                 await self._broker.remove_deleted()
                 break
-            except TidelogError as error:
+            except Exception as error:  # whatever it is: nobody else does it while this broker has the office
                 trouble.failed(self, error)
                 if self._coordinators is not None:
                     break
@@ -243,6 +251,7 @@ class ClusterDuties:
             self._taking_office = None
         self._broker.topics.writes = Writes(self._metadata, NO_FENCE)
         left, self._coordinators = self._coordinators, None
+        self._markers.cancel()
         if left is not None:
             left.resign()
             self._exchange(self._factory.resigned())
@@ -268,6 +277,8 @@ class ClusterDuties:
         while True:
             try:
                 await self.follow()
+                for topic_id, number in list(self._member.ownership.mine.partitions):
+                    self._broker.leader_gained(topic_id, number)  # if an earlier attempt to open it has failed
                 trouble.worked(self)
             except Exception as error:  # whatever it is, it is tried again
                 trouble.failed(self, error)
@@ -307,6 +318,13 @@ class ClusterDuties:
         self._version = news.version
 
     # Topics
+
+    async def _forward(self, api: str, version: int, message: Struct) -> Any:  # noqa: ANN401
+        """The controller's response to a request that a client sent to this broker."""
+        controller = self._member.ownership.controller().broker_id
+        return await self._peers.ask(
+            controller, api, message, at_most=version, lane="forwarded", timeout_s=_FORWARD_S
+        )
 
     async def _wait_for_leaders(self, topic: Topic) -> None:
         """The controller assigns leaders to new partitions; wait for that, so that clients need not."""

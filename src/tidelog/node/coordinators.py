@@ -20,6 +20,7 @@ from tidelog.broker.remote_transactions import Markers
 from tidelog.broker.shell import monotonic_ms, now_ms
 from tidelog.broker.topics import Topic, Topics
 from tidelog.broker.transactions import Transactions
+from tidelog.broker.writes import Writes
 from tidelog.metadata.rows import (
     ConfigRow,
     DecisionRow,
@@ -91,7 +92,8 @@ class CoordinatorFactory:
     def _made(self, config_rows: Sequence[ConfigRow], fence: Fence | None) -> Coordinators:
         transactions = _transaction_coordinator(self._config, self._producer_ids)
         groups = _group_coordinator(self._config, self._topics, transactions)
-        configs = GroupConfigs(self._topics.writes, self._config, groups.configure)
+        writes = self._topics.writes if fence is None else Writes(self._metadata, fence)
+        configs = GroupConfigs(writes, self._config, groups.configure)
         configs.load(config_rows)  # before the members: restoring starts their sessions, with these timeouts
         return Coordinators(
             Groups(groups, self._metadata, configs, fence),

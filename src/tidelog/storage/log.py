@@ -179,9 +179,9 @@ class PartitionLog(Protocol):
         """The first offsets of the transactions that have not ended, by producer."""
 
     @abstractmethod
-    def is_in_transaction(self, producer_id: ProducerId) -> bool:
-        """True if the producer's next batch would continue an open transaction: appends and markers that are not kept
-        yet count too."""
+    def is_in_transaction(self, producer_id: ProducerId, epoch: ProducerEpoch) -> bool:
+        """True if the next batch of the producer, at this epoch, would continue an open transaction: appends and
+        markers that are not kept yet count too."""
 
     @abstractmethod
     def epochs(self) -> Sequence[tuple[LeaderEpoch, Offset]]:

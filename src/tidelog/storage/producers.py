@@ -156,6 +156,10 @@ class Producers:
         last_stable = next(iter(self.open.values()), base_offset + 1)
         return AbortedTransaction(header.producer_id, first_offset, base_offset, last_stable)
 
+    def is_in_transaction(self, producer_id: ProducerId, epoch: ProducerEpoch) -> bool:
+        known = self._producers.get(producer_id)
+        return producer_id in self.open and known is not None and known.epoch == epoch
+
     def get(self, producer_id: ProducerId) -> Producer | None:
         return self._producers.get(producer_id)
 

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 
 from tidelog.broker.admission import CLUSTER_NAME, NotAuthorized, ResourceKind
 from tidelog.broker.broker import Broker
-from tidelog.broker.ownership import Coordinated, NotOwner
+from tidelog.broker.ownership import Coordinated, NotController, NotOwner
+from tidelog.broker.peers import CLIENT_ID
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.api_table import ApiRow, Demand
 from tidelog.gateways.kafka.connection import Handler, Reply, Request
@@ -52,7 +53,7 @@ def answered(row: ApiRow, handle: Handler, request: Request, message: Struct) ->
     depth, is_done = 1, False
     try:
         if row.for_controller:
-            request.connection.context.broker.ownership.check_controller()
+            handle = _at_controller(request, handle)
         for demand in row.demands:
             if demand.by_handler or not _applies(demand, request.version, message):
                 continue
@@ -85,6 +86,29 @@ def answered(row: ApiRow, handle: Handler, request: Request, message: Struct) ->
     if is_done:
         return with_errors(None)
     return _followed(handle(Request(request.header, _NO_FRAME, request.connection), message), with_errors)
+
+
+def _at_controller(request: Request, handle: Handler) -> Handler:
+    """The handler, if this broker is the controller; otherwise one that forwards the request, as brokers of Kafka do.
+    What another broker has forwarded is not forwarded again: raises NotController."""
+    broker = request.connection.context.broker
+    try:
+        broker.ownership.check_controller()
+    except NotController:
+        if broker.forward is None or (request.session.client_id or "").startswith(CLIENT_ID):
+            raise
+        return _forwarded
+    return handle
+
+
+async def _forwarded(request: Request, message: Struct) -> Reply:
+    broker = request.connection.context.broker
+    assert broker.forward is not None
+    try:
+        reply: Struct = await broker.forward(request.header.api.name, request.version, message)
+        return reply
+    except TidelogError as error:
+        return _error_reply(request, message, NotController(f"the controller does not answer: {error}"))
 
 
 def _applies(demand: Demand, version: int, message: Struct) -> bool:

@@ -395,8 +395,8 @@ class LocalLog:
             raise self._cannot_read(error) from error
         return self.offset_for_time_now(newest) if newest >= 0 and self._end > self.start_offset else None
 
-    def is_in_transaction(self, producer_id: ProducerId) -> bool:
-        return producer_id in self._producers.open
+    def is_in_transaction(self, producer_id: ProducerId, epoch: ProducerEpoch) -> bool:
+        return self._producers.is_in_transaction(producer_id, epoch)
 
     def epochs(self) -> Sequence[tuple[LeaderEpoch, Offset]]:
         return ()  # a broker that is alone has led it always

@@ -19,6 +19,7 @@ from typing import NamedTuple, TypeVar
 import structlog
 
 from tidelog.errors import (
+    CoordinatorFenced,
     LogClosed,
     OffsetOutOfRange,
     OutcomeUnknown,
@@ -121,8 +122,8 @@ class SharedLog:
         self._producers = producers_of(known)
         self._open = dict(self._producers.open)
 
-    def is_in_transaction(self, producer_id: ProducerId) -> bool:
-        return producer_id in self._producers.open
+    def is_in_transaction(self, producer_id: ProducerId, epoch: ProducerEpoch) -> bool:
+        return self._producers.is_in_transaction(producer_id, epoch)
 
     def epochs(self) -> Sequence[tuple[LeaderEpoch, Offset]]:
         return self._epochs
@@ -196,6 +197,12 @@ class SharedLog:
         leader_epoch: LeaderEpoch,
     ) -> Appended | Promise[Appended]:
         self._need_health()
+        producer = self._producers.get(producer_id)
+        if producer is not None and coordinator_epoch < producer.coordinator_epoch:
+            raise CoordinatorFenced(
+                f"coordinator epoch {coordinator_epoch} ends a transaction of producer {producer_id} in "
+                f"{self.partition}, which may be a later one: epoch {producer.coordinator_epoch} has taken over"
+            )
         marker = marker_for(
             self._producers,
             self.partition,
@@ -206,6 +213,7 @@ class SharedLog:
             now_ms=now_ms,
         )
         if marker is None:
+            self._producers.saw_marker(producer_id, coordinator_epoch)
             return self._when_committed(Appended(self._next, self._next - 1, now_ms, duplicate=True))
         view = memoryview(marker)
         return self._accept(view, [read_header(view)], now_ms, leader_epoch)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import structlog
 
-from tidelog.errors import TidelogError
 from tidelog.model import PartitionIdentity
 from tidelog.storage.log import UpkeepPolicy
 from tidelog.storage.retention import UpkeepLoop
@@ -81,7 +80,7 @@ class SharedUpkeep:
             return
         try:
             count = await work()
-        except (TidelogError, OSError) as error:
+        except Exception as error:  # even a bug must not end it for good
             self._others.failed(what, error, work=what)
             return
         self._others.worked(what, work=what)

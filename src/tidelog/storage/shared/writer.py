@@ -218,7 +218,7 @@ class Writer:
         """The part of the open bundle to which the log adds its next batches; call `added` when it did."""
         bundle = self._open_bundle()
         part = bundle.parts.get(log)
-        if part is None:
+        if part is None or part.is_dropped:
             part = bundle.parts[log] = Part(log, next_offset)
         return part
 

@@ -80,7 +80,7 @@ def _partitions(topics: list[AddPartitionsToTxnTopic]) -> tuple[TopicPartition, 
 
 def _add(request: Request, question: m.AddPartitions) -> Results | Promise[Results]:
     broker = broker_of(request)
-    unknown = {each for each in question.partitions if not broker.has_partition(*each)}
+    unknown = {each for each in question.partitions if not broker.takes_transactions(*each)}
     if unknown:
         return _results(
             {

@@ -8,6 +8,7 @@ them; those on the cluster up to v10.
 from collections.abc import Awaitable, Iterable, Iterator
 
 from tidelog.broker.admission import Operation, ResourceKind
+from tidelog.broker.peers import PeerUnavailable
 from tidelog.broker.topics import Topic
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
@@ -75,6 +76,8 @@ async def _looked_for_first(
             if not may(request, Operation.CREATE, ResourceKind.CLUSTER):
                 broker.admission.check(session, Operation.CREATE, ResourceKind.TOPIC, name)
             await broker.auto_create(name)
+        except PeerUnavailable:  # there is no controller at the moment
+            errors[name] = int(ErrorCode.LEADER_NOT_AVAILABLE)
         except TidelogError as error:
             errors[name] = code_of(error)
     return _asked_for(request, message, errors)

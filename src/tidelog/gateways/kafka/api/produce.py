@@ -179,7 +179,7 @@ def _parts(request: Request, message: ProduceRequest) -> list[Part]:
             if name is None or not isinstance(data.records, bytes | bytearray | memoryview):
                 continue
             part = part_of(TopicPartition(name, data.index), data.records)
-            if part is not None and broker.find(name, data.index) is not None:
+            if part is not None and broker.takes_transactions(name, data.index):
                 parts.append(part)
     return parts
 
