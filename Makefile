@@ -6,7 +6,9 @@ READY := $(VENV)/.ready
 # One more than there are cores: tests wait for servers as often as they compute.
 WORKERS ?= $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) + 1)')
 
-.PHONY: help run demo cluster test torture pipeline-kills interop static check format bench bench-storage bench-broker bench-columnar bench-wire \
+SEEDS ?= 1000..1999
+
+.PHONY: help run demo cluster test test-cluster simulate torture pipeline-kills interop static check format bench bench-storage bench-broker bench-columnar bench-wire \
 	bench-compaction bench-tables bench-validation bench-peers bench-growth bench-spark clean
 
 help:  ## show this list
@@ -40,6 +42,12 @@ torture: $(READY)  ## kill the broker under load for TORTURE_SECONDS (600) and c
 pipeline-kills: $(READY)  ## kill runs of a pipeline at every step; takes about half an hour
 	@$(KERNELS)
 	TIDELOG_PIPELINE_KILLS=1 $(BIN)/python -m pytest -q tests/spark/test_pipeline_kills.py
+
+test-cluster: $(READY)  ## all tests of the cluster, with the clients' tests over three brokers; takes minutes
+	TIDELOG_TEST_CLUSTER=1 $(BIN)/python -m pytest -n $(WORKERS) -q tests/cluster tests/simulation tests/storage/shared tests/postgres tests/metadata tests/broker/membership
+
+simulate: $(READY)  ## simulate clusters with faults for SEEDS (1000..1999); prints the seed of a failure
+	$(BIN)/python -m tests.simulation.run --seeds $(SEEDS)
 
 interop: $(READY)  ## clients of other languages and Kafka's tools; needs Java, Maven, Go and their registries
 	TIDELOG_INTEROP=1 $(BIN)/python -m pytest -q tests/interop
