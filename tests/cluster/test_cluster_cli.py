@@ -1,5 +1,6 @@
 """`tidelog cluster` against brokers that share a database and an object store."""
 
+import os
 from collections.abc import Iterator
 from typing import Any
 
@@ -66,6 +67,20 @@ def test_a_partition_is_not_moved_to_a_broker_that_is_not_up(command: Command, t
     code, out, err = command("cluster", "move", f"{topic}:0", "9")
     assert (code, out) == (1, "")
     assert err.startswith("tidelog: error: broker 9 is not up; these are: ")
+
+
+def test_a_table_follows_its_partition_from_leader_to_leader(command: Command) -> None:
+    topic = unique("table")
+    assert command("topic", "create", topic, "-p", "1", "-c", "tidelog.table=true").code == 0
+    for number, target in enumerate((1, 2, 1)):
+        assert command("cluster", "move", f"{topic}:0", str(target)).code == 0
+        with connect(os.environ["TIDELOG_BOOTSTRAP"]) as client:
+            client.produce(topic, f"value {number}", key="key")
+
+        def value() -> str:
+            return command("topic", "get", topic, "key", "--latest").out
+
+        eventually(value, within=SECONDS, until=f"value {number}".__eq__)
 
 
 def test_groups_and_transactions_of_all_brokers_are_listed(command: Command, topic: str) -> None:

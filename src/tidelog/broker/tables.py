@@ -9,10 +9,10 @@ at that offset; a client that needs a later state waits for it. Tables are store
 import asyncio
 import os
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import structlog
 
@@ -98,9 +98,13 @@ class Tables:
         gone = [key for key in self._followers if key[0] == topic.topic_id]
         followers = [self._followers.pop(key) for key in gone]
         if followers:
-            task = asyncio.create_task(self._remove(followers, f"{self._directory}/{topic.topic_id.hex()}"))
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)
+            self._end(self._remove(followers, f"{self._directory}/{topic.topic_id.hex()}"))
+
+    def _end(self, work: Coroutine[Any, Any, None]) -> None:
+        """Followers that are made from now on wait for it."""
+        task = asyncio.create_task(work)
+        self._ending.add(task)
+        task.add_done_callback(self._ending.discard)
 
     def stop_waiting(self) -> None:
         """Requests that wait for a table to catch up fail now: the broker stops."""
@@ -154,9 +158,13 @@ class Tables:
             return
         for index, partition in enumerate(self.broker.partitions_of(topic.name)):
             key = (topic.topic_id, index)
-            if key not in self._followers and isinstance(partition, Partition):
-                directory = f"{self._directory}/{topic.topic_id.hex()}/{index}"
-                self._followers[key] = _Follower(self, partition, directory, list(self._ending))
+            known = self._followers.get(key)
+            if not isinstance(partition, Partition) or (known is not None and known.is_of(partition)):
+                continue
+            if known is not None:  # another broker has led the partition meanwhile
+                self._end(self._stopped(known))
+            directory = f"{self._directory}/{topic.topic_id.hex()}/{index}"
+            self._followers[key] = _Follower(self, partition, directory, list(self._ending))
 
     async def _remove(self, followers: "list[_Follower]", directory: str) -> None:
         await asyncio.gather(*map(self._stopped, followers))
@@ -209,6 +217,9 @@ class _Follower:
     @property
     def name(self) -> TopicPartition:
         return self._partition.name
+
+    def is_of(self, partition: Partition) -> bool:
+        return self._partition is partition
 
     @property
     def applied(self) -> Offset:
