@@ -87,7 +87,7 @@ def test_all_problems_are_shown_together_unknown_names_included(tmp_path: Path) 
     text = "\n".join(problems)
     assert "unknown setting 'data-dri'" in text
     assert "did you mean data-dir?" in text
-    assert "node-id must be a whole number, not 'many'" in text
+    assert "node-id must be a whole number, or auto in a cluster, not 'many'" in text
     assert "listeners must be HOST:PORT" in text
     assert "log-level must be debug or info or warning or error" in text
     assert "num.partition" in text
