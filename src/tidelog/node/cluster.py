@@ -35,7 +35,7 @@ from tidelog.metadata.store import Delete, Fence, MetadataStore, News, Put
 from tidelog.node.coordinators import CoordinatorFactory, Coordinators
 from tidelog.node.parts import close_logs, cluster_id
 from tidelog.settings import AUTO, ClusterSettings, NodeSettings
-from tidelog.storage.engines import cluster_tables, open_cluster_store
+from tidelog.storage.engines import claim_cluster_storage, cluster_tables, open_cluster_store
 from tidelog.storage.trouble import Trouble
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.create_topics import CreatableTopic, CreateTopicsRequest
@@ -76,6 +76,8 @@ class ClusterNode:
         started.push_async_callback(registry.close)
         if self.node_id == AUTO:
             self.node_id = await _when_reachable(lambda: automatic_broker_id(self._metadata, registry))
+        self._cluster_id = await _when_reachable(lambda: cluster_id(self._metadata))
+        await _when_reachable(lambda: claim_cluster_storage(cluster, self._cluster_id))
         ownership = self._ownership = ClusterOwnership(self.node_id)
         self._logs = await open_cluster_store(
             cluster, settings.storage, self.node_id, lambda: ownership.controller().broker_id == self.node_id
@@ -96,7 +98,7 @@ class ClusterNode:
         topics.listen(nobodys.groups)
         topics.listen(nobodys.transactions)
         broker = Broker(
-            cluster_id=await _when_reachable(lambda: cluster_id(metadata)),
+            cluster_id=self._cluster_id,
             topics=topics,
             logs=self._logs,
             groups=nobodys.groups,
@@ -125,7 +127,9 @@ class ClusterNode:
 
 async def _when_reachable(work: Callable[[], Awaitable[T]]) -> T:
     trouble = Trouble(
-        log, bad="the broker waits for the cluster's database", good="the cluster's database can be reached"
+        log,
+        bad="the broker waits for the cluster's database or object store",
+        good="the cluster's database and object store can be reached",
     )
     while True:
         try:

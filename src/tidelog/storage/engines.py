@@ -31,6 +31,13 @@ async def open_cluster_store(
     return await open_shared_store(cluster, settings, broker_id, is_collector)
 
 
+async def claim_cluster_storage(cluster: ClusterSettings, cluster_id: str) -> None:
+    """Make sure that the object store belongs to this cluster and no other. Raises a StorageError."""
+    from tidelog.storage.shared.opening import claim_storage
+
+    await claim_storage(cluster, cluster_id)
+
+
 def cluster_tables() -> "Component":
     """The tables of logs in a cluster's database. The registry assigns leaders in them."""
     from tidelog.storage.shared.postgres.order import COMPONENT

@@ -6,6 +6,7 @@ from tidelog.errors import TidelogError
 from tidelog.model import TopicPartition
 from tidelog.settings import ClusterSettings, StorageSettings
 from tidelog.storage.log import LogStore
+from tidelog.storage.shared.claim import claim
 from tidelog.storage.shared.object_stores.opening import open_object_store
 from tidelog.storage.shared.store import SharedStore
 from tidelog.storage.shared.writer import WriterSettings
@@ -38,6 +39,15 @@ async def open_shared_store(
         block_cache_bytes=cluster.cache_bytes,
         is_collector=is_collector,
     )
+
+
+async def claim_storage(cluster: ClusterSettings, cluster_id: str) -> None:
+    """See `claim`."""
+    objects = open_object_store(cluster.storage)
+    try:
+        await claim(objects, cluster_id)
+    finally:
+        await objects.close()
 
 
 class _OwningStore(SharedStore):
