@@ -144,3 +144,9 @@ def test_a_broker_that_stops_hands_over_first(tmp_path: Path) -> None:
             produce(cluster, topic, [f"{broker.port} {each}" for each in range(100)])
             broker.start()
         assert len(consume(cluster, topic, 300)) == 300
+
+
+def test_a_prefix_of_another_cluster_is_not_touched(cluster: ClusterProcesses, tmp_path: Path) -> None:
+    other = ClusterProcesses(tmp_path, 1, {}, cluster.storage).brokers[0]
+    with pytest.raises(AssertionError, match="belongs to the cluster"):
+        other.start()

@@ -14,6 +14,7 @@ class ClusterProcesses:
     """Brokers 1 to `size`. Use it by `cluster_of`, which ends everything."""
 
     def __init__(self, directory: Path, size: int, settings: Mapping[str, str], storage: str) -> None:
+        self.storage = storage
         shared = {"cluster.storage": storage, **settings}
         database = f"{server().url()}?schema={fresh_schema()}"
         self.brokers = [

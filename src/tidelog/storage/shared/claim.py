@@ -6,7 +6,7 @@ id in the store, and every broker looks at it before it does anything else.
 """
 
 from tidelog.errors import StorageError, StorageUnavailable
-from tidelog.storage.shared.objects import ObjectMissing, ObjectStore
+from tidelog.storage.shared.objects import ObjectStore
 
 KEY = "cluster-id"
 _LONGEST = 256
@@ -20,14 +20,12 @@ class ClaimedByAnother(StorageError):
 
 async def claim(objects: ObjectStore, cluster_id: str) -> None:
     """Raises ClaimedByAnother, or StorageUnavailable while the store cannot be reached."""
-    try:
-        found = await objects.read_up_to(KEY, 0, _LONGEST)
-    except ObjectMissing:
+    if not [stored async for stored in objects.list(KEY) if stored.key == KEY]:
         try:
             await objects.put(KEY, [cluster_id.encode()])
         except StorageUnavailable:
-            pass  # another broker was faster, or nothing works: the next call tells
-        found = await objects.read_up_to(KEY, 0, _LONGEST)
+            pass  # another broker was faster, or nothing works: reading it tells
+    found = await objects.read_up_to(KEY, 0, _LONGEST)
     owner = bytes(found).decode(errors="replace")
     if owner != cluster_id:
         raise ClaimedByAnother(
