@@ -2,11 +2,16 @@
 
 The system assigns ports of its ephemeral range to outgoing connections. While a broker on such a port is down, any
 connection may get the port, even that of the client that tries to reach the broker and then talks to itself; and the
-broker cannot listen there again. These ports are outside that range.
+broker cannot listen there again. These ports are outside that range. And a port is chosen before its server listens,
+so each test process reserves its ports: by locks on the bytes of a file that all test processes share.
 """
 
+import fcntl
+import functools
+import os
 import random
 import socket
+import tempfile
 from pathlib import Path
 
 _LOWEST, _HIGHEST = 10_000, 65_535
@@ -22,6 +27,28 @@ def _outside() -> list[range]:
     return [each for each in (range(_LOWEST, low), range(high + 1, _HIGHEST + 1)) if len(each) > 100]
 
 
+@functools.cache
+def _reservations() -> int:
+    """The file of reservations, which stays open: the locks end with the process."""
+    path = os.path.join(tempfile.gettempdir(), f"tidelog-test-ports-{os.getuid()}")
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+
+_mine: set[int] = set()
+
+
+def _reserve(port: int) -> bool:
+    """False if this process or another one has reserved it."""
+    if port in _mine:
+        return False
+    try:
+        fcntl.lockf(_reservations(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+    except OSError:
+        return False
+    _mine.add(port)
+    return True
+
+
 def lasting_port() -> int:
     """A free port of 127.0.0.1 that stays free; 0 (any port) if there is no port outside that range."""
     ranges = _outside()
@@ -34,4 +61,5 @@ def lasting_port() -> int:
                 probe.bind(("127.0.0.1", port))
             except OSError:
                 continue
+        if _reserve(port):
             return port
