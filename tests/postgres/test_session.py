@@ -162,7 +162,7 @@ def test_a_deadlock_is_resolved_by_doing_the_work_again() -> None:
                 one.transaction(lambda connection: unit(connection, "a", "b")),
                 other.transaction(lambda connection: unit(connection, "b", "a")),
             )
-            assert calls == 3
+            assert calls >= 3, "neither was done again"  # both, if PostgreSQL ends both
             assert await one.read(rows) == {"a": 2, "b": 2}
 
     asyncio.run(play())
