@@ -68,6 +68,11 @@ class Unopened:
         """An attempt is in progress: start no other one until it has failed."""
         self.retry_at = math.inf
 
+    @property
+    def is_failure(self) -> bool:
+        """False if the partition only had another leader, or none."""
+        return not isinstance(self._error, NotLeader)
+
     def error(self) -> TidelogError:
         """The error to raise, a new copy each time."""
         return fresh(self._error)
@@ -300,7 +305,7 @@ class Broker:
     def _open_led(self, topic: Topic, index: int) -> None:
         """Begin to open a partition, if this broker leads it."""
         unopened = self._partitions[topic.name][index]
-        if isinstance(unopened, Partition) or unopened.retry_at == math.inf:
+        if isinstance(unopened, Partition) or self._clock() < unopened.retry_at:
             return
         try:
             self._begin_to_open(topic, index, unopened)
@@ -431,10 +436,12 @@ class Broker:
 
     def _add_opened(self, opened: Topic, index: int, partition: Partition) -> None:
         topic = self.topics.get(opened.name)
+        unopened = self._partitions[topic.name][index]
         self._partitions[topic.name][index] = partition
         if topic.config != opened.config:
             self._configure(topic)
-        log.info("partition is available again", partition=str(partition.name))
+        if isinstance(unopened, Unopened) and unopened.is_failure:
+            log.info("partition is available again", partition=str(partition.name))
         self.tables.partition_opened(topic)
 
     def partitions_of(self, topic: str) -> "Sequence[Partition | Unopened]":

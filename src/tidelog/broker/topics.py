@@ -177,7 +177,7 @@ class Topics:
         self._listeners: list[TopicListener] = []
         self.preparation: Preparation = _NothingToPrepare()
         self.announce: Callable[[Topic], Awaitable[None]] | None = None
-        """Tells other brokers of a new topic, or of new partitions, before the client is answered."""
+        """Tells other brokers of a new topic, before the client is answered."""
         self.broker_count: Callable[[], int] = lambda: 1
         """As many replicas may be asked for. In a cluster the object store keeps the data, whatever the number is."""
         self._turns: dict[str, asyncio.Event] = {}
@@ -409,8 +409,6 @@ class Topics:
                 await self._write_prepared(grown, [Update(_row(before), _row(grown))])
             after = replace(self.get(name), partitions=partitions)  # its config may have changed in the meantime
             self._become(after)
-            if self.announce is not None:
-                await self.announce(after)
             return after
 
     async def _alter_configs(self, name: str, edit: Edit, validate_only: bool) -> Topic:

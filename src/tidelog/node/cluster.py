@@ -164,9 +164,7 @@ class ClusterDuties:
         self._peers = peers
         self._markers = markers
         self._clock = clock
-        self._coordinators: Coordinators | None = (
-            None  # while this broker is the controller and has loaded everything
-        )
+        self._coordinators: Coordinators | None = None  # while this broker is in office, with everything loaded
         self._taking_office: asyncio.Task[None] | None = None
         self._version = -1  # of the followed changes
         self._following = asyncio.Lock()
