@@ -294,6 +294,8 @@ def test_kernels_that_no_one_has_compiled_neither_hold_up_nor_stop_the_broker(tm
     with broker:
         topics = [topic_maker(broker)(configs=COMPACTED) for _ in range(2)]
         (compiler,) = eventually(lambda: children(broker.pid))
+        # A child that is stopped before it runs its program would stop the thread that starts it, too.
+        eventually(lambda: b"tidelog.records.loading" in Path(f"/proc/{compiler}/cmdline").read_bytes())
         os.kill(compiler, signal.SIGSTOP)
         compiled = set(cache.rglob("*"))
         for topic in topics:

@@ -1,5 +1,6 @@
 """Pipelines by the command, in a process of its own: bad records, new data, retries, the next process."""
 
+import contextlib
 import json
 import os
 import signal
@@ -268,13 +269,18 @@ def test_ctrl_c_ends_a_pipeline_without_a_stack_trace(shop: Shop, client: Client
     log, output = folder / ".tidelog" / "pipeline.log", tmp_path / "output.txt"
     with output.open("w") as file:
         # As in a terminal: Ctrl-C reaches all processes of the group.
-        running = subprocess.Popen(program, stdout=file, stderr=file, start_new_session=True)
+        environment = os.environ | {"PYTHONFAULTHANDLER": "1"}
+        running = subprocess.Popen(program, stdout=file, stderr=file, start_new_session=True, env=environment)
     try:
         eventually(
             lambda: running.poll() is not None or (log.exists() and " is RUNNING" in log.read_text()), within=SECONDS
         )
         os.killpg(running.pid, signal.SIGINT)
-        assert running.wait(SECONDS) == (130 if what == "run" else 0), output.read_text()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            running.wait(SECONDS / 2)
+        if running.poll() is None:
+            running.send_signal(signal.SIGABRT)  # it writes the stacks of its threads
+        assert running.wait() == (130 if what == "run" else 0), output.read_text()
     finally:
         running.kill()
         running.wait()

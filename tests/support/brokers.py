@@ -98,7 +98,7 @@ class BrokerProcess:
         for name, value in self.settings.items():
             command += ["--set", f"{name}={value}"]
         environment = {name: value for name, value in os.environ.items() if not name.startswith("TIDELOG_")}
-        environment |= self.environment
+        environment |= {"PYTHONFAULTHANDLER": "1"} | self.environment
         with self._output.open("ab") as output:
             self._process = subprocess.Popen(
                 command, cwd=self.directory, env=environment, stdout=output, stderr=output, stdin=subprocess.DEVNULL
@@ -141,6 +141,8 @@ class BrokerProcess:
         try:
             code = self._process.wait(within)
         except subprocess.TimeoutExpired:
+            self._process.send_signal(signal.SIGABRT)  # it writes the stacks of its threads
+            self._process.wait()
             raise AssertionError(f"the broker did not stop within {within} s:\n{self.log}") from None
         assert code == 0, f"the broker ended with {code}:\n{self.log}"
         return time.monotonic() - began

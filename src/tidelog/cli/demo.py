@@ -127,11 +127,10 @@ def _show(engine: "Engine", client: Client) -> None:
 
     from tidelog.spark.pipelines import demo, letters
 
-    session = engine.session
-    top = session.sql(
+    top = engine.query(
         "SELECT category, count(*) AS orders, round(sum(total), 2) AS revenue, count(DISTINCT customer) AS customers "
         "FROM enriched_orders GROUP BY category ORDER BY revenue DESC"
-    ).collect()
+    )
     _table("The table enriched_orders, by category", ("category", "orders", "revenue", "customers"), top)
     minutes = [json.loads(record.value or b"{}") for record in client.consume(demo.REVENUE, follow=False)]
     shown = [(row["minute"], row["orders"], row["revenue"]) for row in sorted(minutes, key=lambda row: row["minute"])]

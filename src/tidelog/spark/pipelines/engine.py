@@ -28,6 +28,7 @@ from tidelog.spark.pipelines.definitions import BOOTSTRAP_CONF, DECLARED
 from tidelog.spark.pipelines.lock import RunLock
 from tidelog.spark.pipelines.progress import RunProgress
 from tidelog.spark.pipelines.project import Project
+from tidelog.spark.pipelines.shield import Shield
 from tidelog.spark.session import prepare
 
 # Spark retries a failed flow soon: the client has already retried temporary errors.
@@ -83,13 +84,16 @@ class Engine:
         self._lock: RunLock | None = None
         self._memory = tables.Memory(project.state / "tables.json")
         self._keeps_tables = False
+        self._is_closed = False
+        self._shield = Shield()
         _log_failures_in_threads(project)
-        self._classic: Any = None if remote else self._start_local(master, long_lived=long_lived)
+        self._classic: Any = None  # the session of the local JVM
+        if remote is None:
+            self._classic = self._shield.call(lambda: self._start_local(master, long_lived=long_lived))
         os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # so that `SparkSession.active()` of definitions finds it
+        self.progress = RunProgress()
         try:
-            self._spark = self._open_session(remote or self._url)
-            self.progress = RunProgress()
-            self._listener = self._listen()
+            self._shield.call(lambda: self._connect(remote or self._url))
         except Exception as error:
             self.close()
             raise PipelineFailed(explain(error, project.folder)) from error
@@ -98,9 +102,13 @@ class Engine:
     def bootstrap(self) -> str | None:
         return self._conf.get(BOOTSTRAP_CONF)
 
-    @property
-    def session(self) -> Any:  # noqa: ANN401  (a session of Spark Connect)
-        return self._spark
+    def query(self, sql: str) -> list[Any]:
+        """The rows of a query of the pipeline's tables."""
+        return self._shield.call(lambda: list(self._spark.sql(sql).collect()))
+
+    def _connect(self, url: str) -> None:
+        self._spark = self._open_session(url)
+        self._listener = self._listen()
 
     def _open_session(self, url: str) -> Any:  # noqa: ANN401
         from pyspark.sql.connect.session import SparkSession
@@ -198,10 +206,8 @@ class Engine:
             self._claim_project()
         unfinished = self._memory.refreshing
         try:
-            for cleared in _passes(full_refresh, {*recompute, *unfinished}):
-                self._is_materialized = dry
-                for message in self._events(dry=dry, cleared=cleared, on_declared=on_declared):
-                    self._heard(message)
+            passes = _passes(full_refresh, {*recompute, *unfinished})
+            self._shield.call(lambda: self._run_passes(passes, dry=dry, on_declared=on_declared))
         except Exception as error:
             failure = explain(error, self._project.folder)
             if self._unresolved:  # Spark's own error does not give the reasons
@@ -234,6 +240,14 @@ class Engine:
             problem.run = run  # type: ignore[attr-defined]
             raise problem
         return run
+
+    def _run_passes(self, passes: list[list[str]], *, dry: bool, on_declared: Callable[[], None]) -> None:
+        for cleared in passes:
+            self._is_materialized = dry
+            for message in self._events(dry=dry, cleared=cleared, on_declared=on_declared):
+                if self._is_closed:  # after Ctrl-C
+                    return
+                self._heard(message)
 
     def _claim_project(self) -> None:
         if self._lock is None:
@@ -331,21 +345,23 @@ class Engine:
             time.sleep(0.02)
 
     def close(self) -> None:
-        """Stop everything: first the flows, then Spark."""
-        with contextlib.suppress(Exception):
-            self._spark.streams.removeListener(self._listener)
-        ending = threading.Thread(target=self._end_session, name="end of the session", daemon=True)
-        ending.start()
-        ending.join(_STOP_SECONDS)  # a flow may be in a step that cannot be interrupted
-        if self._classic is not None:
-            with contextlib.suppress(Exception):
-                self._classic.sparkContext.stop()
+        """Stop everything: first the flows, then Spark. A step of a flow that cannot be interrupted, or a Spark that
+        does not answer, is not waited for."""
+        self._is_closed = True
+        self._shield.has_ended(self._end_session, _STOP_SECONDS)
+        if self._classic is not None and not self._shield.has_ended(self._classic.sparkContext.stop, _STOP_SECONDS):
+            _kill_jvm()
+        self._shield.join(_STOP_SECONDS)
         if self._lock is not None:
             with contextlib.suppress(Exception):
                 self._lock.close()
             self._lock = None
 
     def _end_session(self) -> None:
+        with contextlib.suppress(Exception):
+            self._spark.interruptAll()
+        with contextlib.suppress(Exception):
+            self._spark.streams.removeListener(self._listener)
         with contextlib.suppress(Exception):
             self._spark.client.release_session()
         with contextlib.suppress(Exception):
@@ -365,6 +381,14 @@ def _passes(full_refresh: bool, recomputed: Collection[str]) -> list[list[str]]:
     if full_refresh or tables.ALL_TABLES in recomputed:
         return [[tables.ALL_TABLES]]
     return [sorted(recomputed), []] if recomputed else [[]]
+
+
+def _kill_jvm() -> None:
+    from pyspark import SparkContext
+
+    gateway, SparkContext._gateway, SparkContext._jvm = SparkContext._gateway, None, None
+    if gateway is not None:
+        gateway.proc.kill()
 
 
 class _NoteStream:
