@@ -186,6 +186,9 @@ class Transactions:
 
     def _go_on(self, outcome: Outcome) -> None:
         """Write the markers, and send the replies when all markers are in the logs."""
+        if not outcome.endings:
+            send(outcome.replies)
+            return
         unmarked = len(outcome.endings)
 
         def marked() -> None:
@@ -197,8 +200,6 @@ class Transactions:
         for ending in outcome.endings:
             self._endings.add(ending)
             self._end(ending, marked)
-        if not outcome.endings:
-            send(outcome.replies)
 
     def _end(self, ending: Ending, marked: Callable[[], None] = lambda: None) -> None:
         """Append the markers, some at a time, then call `marked`. When they are durable, complete the transaction; if
@@ -246,7 +247,10 @@ class Transactions:
                     tell_marked()
                 else:
                     self._loop.call_later(VISIBLE_WITHIN_S, tell_marked)
-                self._loop.call_soon(one_less)  # not now: the client that ended the transaction is answered first
+                if waiting > 1:
+                    one_less()
+                else:
+                    self._loop.call_soon(one_less)  # the client that ended the transaction is answered first
 
         go_on()
 

@@ -145,7 +145,8 @@ class Producers:
     def saw_marker(self, producer_id: ProducerId, coordinator_epoch: int) -> None:
         producer = self._producers.get(producer_id)
         if producer is not None:
-            self._producers[producer_id] = producer._replace(coordinator_epoch=coordinator_epoch)
+            epoch, updated_ms, packed, _ = producer  # `_replace` takes four times as long
+            self._producers[producer_id] = Producer(epoch, updated_ms, packed, coordinator_epoch)
 
     def ended(self, header: BatchHeader, base_offset: Offset, committed: bool) -> AbortedTransaction | None:
         """Take note of the marker with this header at `base_offset`. Returns the transaction if one was open and the

@@ -719,7 +719,8 @@ class TransactionCoordinator:
         self._replies, self._removed = [], []
         touched, self._touched = self._touched, {}
         for id_ in tuple(touched):
-            touched.update({each.transactional_id: None for each in self._transactions[id_].decided_with})
+            for each in self._transactions[id_].decided_with:
+                touched[each.transactional_id] = None
         outcome.stamps = self._ledger.collect(touched)
         outcome.changes += [stamp.change for stamp in outcome.stamps]
         for id_ in touched:

@@ -92,9 +92,12 @@ class Transaction:
     @property
     def entries(self) -> int:
         """The number of its partitions, groups and offsets; long names and metadata count as several."""
-        texts = sum(len(group) // ENTRY_BYTES for group in self.groups)
-        texts += sum((len(row.group) + len(row.metadata)) // ENTRY_BYTES for row in self.offsets.values())
-        return len(self.partitions) + len(self.groups) + len(self.offsets) + texts
+        entries = len(self.partitions)
+        if self.groups:
+            entries += sum(1 + len(group) // ENTRY_BYTES for group in self.groups)
+        if self.offsets:
+            entries += sum(1 + (len(row.group) + len(row.metadata)) // ENTRY_BYTES for row in self.offsets.values())
+        return entries
 
     def touch(self, wall_ms: int) -> None:
         """Mark the row to be stored in its current state."""
