@@ -9,7 +9,7 @@ import pytest
 from xdist.remote import Producer  # type: ignore[import-untyped]
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
-from tests.support import client_libraries, watchdog
+from tests.support import client_libraries, object_server, watchdog
 from tests.support.brokers import take_stalls
 
 # Tests that start Sparks of their own and mostly wait for them. Larger units are handed out first, so these modules
@@ -19,20 +19,30 @@ OWN_SPARKS = frozenset(
 )
 
 
-class OneByOneButSpark(LoadScopeScheduling):  # type: ignore[misc]
-    """Test by test, which suits tests of such different length; but those that share a Spark session go, first, to
-    one process: a session is dear."""
+_S3 = "S3"
+
+
+def _unit_of(nodeid: str) -> str:
+    """The name of the tests that are run in one process, one after another."""
+    module = nodeid.split("::")[0]
+    if module in OWN_SPARKS:
+        return module
+    if nodeid.startswith("tests/spark/"):
+        return "spark"
+    return _S3 if module.endswith("/test_cloud_objects.py") or "s3" in nodeid.partition("[")[2] else nodeid
+
+
+class UnitScheduling(LoadScopeScheduling):  # type: ignore[misc]
+    """Test by test, which suits tests of such different length; but those that share a Spark session or an S3 server
+    go, first, to one process: a session is dear, and a server takes much of a core even when it has nothing to do."""
 
     def _split_scope(self, nodeid: str) -> str:
-        module = nodeid.split("::")[0]
-        if module in OWN_SPARKS:
-            return module
-        return "spark" if nodeid.startswith("tests/spark/") else nodeid
+        return _unit_of(nodeid)
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
-    return OneByOneButSpark(config, log)
+    return UnitScheduling(config, log)
 
 
 # Timings decide no test: a busy machine may be as slow as it likes.
@@ -40,6 +50,11 @@ hypothesis.settings.register_profile(
     "tidelog", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("tidelog")
+
+
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    if nextitem is None or _unit_of(nextitem.nodeid) != _S3:
+        object_server.end_shared_server()
 
 
 def pytest_configure() -> None:

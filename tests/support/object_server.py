@@ -6,7 +6,6 @@ Linux; also with the thread that started it, so start it in the main thread.
 """
 
 import atexit
-import functools
 import os
 import secrets
 import shutil
@@ -179,15 +178,26 @@ class ObjectServer:
         return False
 
 
-@functools.cache
+_shared: ObjectServer | None = None
+
+
 def shared_server() -> ObjectServer:
-    """The server of this process."""
-    directory = tempfile.mkdtemp(prefix="tidelog-s3-")
-    server = ObjectServer(Path(directory))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    atexit.register(server.kill)  # runs first
-    server.start()
-    return server
+    """The server of this process; it starts when it is first needed."""
+    global _shared
+    if _shared is None:
+        _shared = ObjectServer(Path(tempfile.mkdtemp(prefix="tidelog-s3-")))
+        _shared.start()
+    return _shared
+
+
+@atexit.register
+def end_shared_server() -> None:
+    """The server and its data are gone; the next call of `shared_server` starts another one."""
+    global _shared
+    server, _shared = _shared, None
+    if server is not None:
+        server.kill()
+        shutil.rmtree(server.directory, ignore_errors=True)
 
 
 def _program() -> str:
