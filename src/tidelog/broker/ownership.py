@@ -9,6 +9,7 @@ broker without others: it owns everything, always.
     ├── NotCoordinator  16   another broker coordinates the group or the transactional id
     └── NotController   41   another broker is the controller
     WrongEpoch      74, 75   the client's leader epoch is not ours
+    PeerUnavailable     15   the owner, whom this broker asked, did not answer
 """
 
 from abc import ABC, abstractmethod
@@ -21,6 +22,8 @@ from tidelog.errors import TidelogError
 from tidelog.model import LeaderEpoch
 
 NOBODY = -1
+PEER_CLIENT_ID = "tidelog-broker-"
+"""How the client ids of brokers begin when they ask each other."""
 
 
 class Coordinated(Enum):
@@ -71,6 +74,13 @@ class WrongEpoch(TidelogError):
     def __init__(self, epoch: int, ours: int) -> None:
         super().__init__(f"the request has leader epoch {epoch}, ours is {ours}")
         self.kafka_code = 75 if epoch > ours else 74  # type: ignore[misc]
+
+
+class PeerUnavailable(TidelogError):
+    """The other broker did not answer. It may have carried out the request."""
+
+    kafka_code = 15  # COORDINATOR_NOT_AVAILABLE: clients look up the coordinator again, and retry
+    retriable = True
 
 
 def check_epoch(epoch: int, ours: LeaderEpoch) -> None:

@@ -10,25 +10,15 @@ import asyncio
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from tidelog.broker.ownership import NO_ADDRESS, NOBODY, Ownership
+from tidelog.broker.ownership import NO_ADDRESS, NOBODY, PEER_CLIENT_ID, Ownership, PeerUnavailable
 from tidelog.client.connection import BrokerConnection
 from tidelog.client.errors import ClientError
 from tidelog.client.options import Address, ClientOptions
-from tidelog.errors import TidelogError
 from tidelog.wire.apis import BY_NAME
 from tidelog.wire.primitives import Struct
 
-CLIENT_ID = "tidelog-broker-"
-"""How the client ids of brokers begin."""
 _TIMEOUT_S = 10.0
 _IN_FLIGHT = 10_000  # requests wait for their callers' decisions, not for each other
-
-
-class PeerUnavailable(TidelogError):
-    """The other broker did not answer. It may have carried out the request."""
-
-    kafka_code = 15  # COORDINATOR_NOT_AVAILABLE: clients look up the coordinator again, and retry
-    retriable = True
 
 
 class _Link:
@@ -52,7 +42,7 @@ class Peers:
         self._ownership = ownership
         self._listener = listener
         self._options = ClientOptions(
-            client_id=f"{CLIENT_ID}{ownership.node_id}", connect_timeout_ms=3_000, max_in_flight=_IN_FLIGHT
+            client_id=f"{PEER_CLIENT_ID}{ownership.node_id}", connect_timeout_ms=3_000, max_in_flight=_IN_FLIGHT
         )
         self._links: dict[tuple[Address, Hashable], _Link] = {}
         self._is_closed = False

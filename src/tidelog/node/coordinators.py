@@ -6,7 +6,7 @@ broker becomes the controller, and resign when it no longer is.
 
 import uuid
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from tidelog.broker.configs import BrokerConfig
 from tidelog.broker.coordination.groups import GroupConfig, GroupCoordinator
@@ -16,7 +16,6 @@ from tidelog.broker.group_configs import GroupConfigs
 from tidelog.broker.groups import Groups
 from tidelog.broker.ownership import Ownership
 from tidelog.broker.producer_ids import ProducerIds
-from tidelog.broker.remote_transactions import Markers
 from tidelog.broker.shell import monotonic_ms, now_ms
 from tidelog.broker.topics import Topic, Topics
 from tidelog.broker.transactions import Transactions
@@ -31,6 +30,9 @@ from tidelog.metadata.rows import (
     TransactionRow,
 )
 from tidelog.metadata.store import Fence, MetadataStore
+
+if TYPE_CHECKING:
+    from tidelog.broker.remote_transactions import Markers  # only brokers of a cluster need it, and a client
 
 
 class Coordinators(NamedTuple):
@@ -56,7 +58,7 @@ class CoordinatorFactory:
         metadata: MetadataStore,
         producer_ids: ProducerIds,
         ownership: Ownership,
-        markers: Markers | None = None,
+        markers: "Markers | None" = None,
     ) -> None:
         self._config = config
         self._topics = topics

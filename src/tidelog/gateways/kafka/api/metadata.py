@@ -8,7 +8,7 @@ them; those on the cluster up to v10.
 from collections.abc import Awaitable, Iterable, Iterator
 
 from tidelog.broker.admission import Operation, ResourceKind
-from tidelog.broker.peers import PeerUnavailable
+from tidelog.broker.ownership import PeerUnavailable
 from tidelog.broker.topics import Topic
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.connection import Request
