@@ -24,7 +24,8 @@ from tidelog.metadata.store import Fence
 from tidelog.postgres import Component, PostgresSettings, Session
 
 _PAGE = 2_000  # leaderships that are read at once, so that the event loop is not blocked
-_BEAT_DEADLINE_S = 3.0
+_BEAT_DEADLINE = 3 / 8
+"""For one beat, as a share of the time after which a broker is presumed dead: there must be time for a second one."""
 
 _HEAD = """
 SELECT registry.version,
@@ -60,7 +61,7 @@ class PostgresRegistry(Registry):
         components = [METADATA, logs, REGISTRY]
         others = await Session.open(settings, components, name="tidelog controller")
         try:
-            quick = replace(settings, deadline_s=min(settings.deadline_s, _BEAT_DEADLINE_S))
+            quick = replace(settings, deadline_s=min(settings.deadline_s, dead_after_s * _BEAT_DEADLINE))
             beats = await Session.open(quick, components, name="tidelog beats")
         except BaseException:
             await others.close()

@@ -11,7 +11,7 @@ garbage.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from uuid import UUID
 
@@ -35,6 +35,10 @@ class MergeSettings:
     """An extent is merged with others below the same of these sizes. The last one is the size of a full segment."""
     most_extents: int = 2000
     """At most so many extents are merged at once."""
+
+    def up_to(self, segment_bytes: int) -> "MergeSettings":
+        """The same with another size of a full segment."""
+        return replace(self, steps=(*(step for step in self.steps[:-1] if step < segment_bytes), segment_bytes))
 
 
 class Merger:
