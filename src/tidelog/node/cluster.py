@@ -180,6 +180,7 @@ class ClusterDuties:
         broker.on_created = self._wait_for_leaders
         broker.create_elsewhere = self._create_elsewhere
         broker.move_leader = member.move
+        broker.drain = member.drain
         broker.refresh = self.refresh
         broker.forward = self._forward
         broker.topics.broker_count = lambda: len(member.ownership.members)
