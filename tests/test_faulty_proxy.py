@@ -27,7 +27,7 @@ class Store(HTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
-    def do_PUT(self) -> None:  # noqa: N802
+    def do_PUT(self) -> None:
         assert isinstance(self.server, Store)
         self.server.got.append(self.rfile.read(int(self.headers["Content-Length"])))
         self.send_response(200)

@@ -5,12 +5,14 @@ STORE=s3 python -m tests.torture.cluster [--seconds 600] [--seed N]     objects 
 """
 
 import argparse
+import asyncio
 import contextlib
 import os
 import random
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from tests.support.brokers import BrokerProcess, unique
 from tests.support.faulty_proxy import FaultyProxy
 from tests.support.object_server import BUCKET, ObjectServer
+from tests.support.orders import assert_consistent, connected
 from tests.support.postgres import PostgresServer
 from tests.support.stepping_clock import StepClock
 from tests.torture.checker import check
@@ -28,6 +31,10 @@ from tests.torture.cluster_nemeses import BROKERS, Nemeses, Target
 from tests.torture.crew import SETTINGS, TOPICS, Crew, Result, complaints, new_history
 from tests.torture.history import now
 from tests.torture.operator import COMPACTED, GROWN, PARTITIONS, TRIMMED, Operator
+from tidelog.postgres import PostgresSettings
+from tidelog.storage.shared import bundle, segment_object
+from tidelog.storage.shared.object_stores.opening import open_object_store
+from tidelog.storage.shared.objects import ObjectStore
 
 SPARE_BROKERS = 2
 RECOVERY_SECONDS = 30.0
@@ -68,6 +75,7 @@ def torture(
         if recovered > recovery_seconds:
             errors.append(f"it took {recovered:.1f} s until everything served again")
         errors += crew.end(bootstrap)
+        errors += _damage(target)
         for broker in target.brokers:
             if broker.is_running:
                 broker.stop(_STOP_SECONDS)
@@ -85,10 +93,12 @@ def _target(stack: contextlib.ExitStack, directory: Path, seed: int, on_s3: bool
     database = stack.enter_context(FaultyProxy(postgres.port, seed))
     environment = {"TIDELOG_CLUSTER_METADATA": postgres.url(port=database.port)}
     storage, store = f"file://{directory}/objects", None
+    options: dict[str, str] = {}
     if on_s3:
         objects = stack.enter_context(ObjectServer(directory / "s3"))
         port = int(objects.endpoint.rpartition(":")[2])
         store = stack.enter_context(FaultyProxy(port, seed + 1, http=True))
+        options = objects.options
         storage = f"s3://{BUCKET}/torture"
         environment |= {
             "AWS_ENDPOINT_URL": f"http://127.0.0.1:{store.port}",
@@ -105,7 +115,37 @@ def _target(stack: contextlib.ExitStack, directory: Path, seed: int, on_s3: bool
         stack.callback(broker.end)
         brokers.append(broker)
         clocks.append(clock)
-    return Target(brokers, clocks, postgres, database, store, ())
+    return Target(brokers, clocks, postgres, database, store, open_object_store(storage, options), ())
+
+
+def _damage(target: Target) -> list[str]:
+    """What is wrong with the tables of logs, and which objects are missing. Topics may still be being deleted: it is
+    looked at again for a while."""
+    settings = PostgresSettings.parse(target.postgres.url())
+    deadline = now() + _PATIENCE_SECONDS
+    while True:
+        try:
+            asyncio.run(_check_tables(settings, target.objects))
+        except AssertionError as error:
+            if now() > deadline:
+                return [str(error)]
+            time.sleep(1)
+        else:
+            return []
+
+
+async def _check_tables(settings: PostgresSettings, objects: ObjectStore) -> None:
+    connection = await connected(settings)
+    try:
+        await assert_consistent(connection, is_compacted=True)
+        rows = await connection.fetch("SELECT DISTINCT key FROM extents JOIN objects USING (object_id)")
+        prefixes = (bundle.PREFIX, segment_object.PREFIX)
+        stored = {each.key for prefix in prefixes async for each in objects.list(prefix)}
+        missing = {row["key"] for row in rows} - stored
+        rows = await connection.fetch("SELECT key FROM extents JOIN objects USING (object_id)")  # without merged ones
+        assert not missing & {row["key"] for row in rows}, f"objects are missing: {sorted(missing)}"
+    finally:
+        await connection.close()
 
 
 def _until_everything_serves(bootstrap: str) -> float:
@@ -160,7 +200,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float(os.environ.get("TORTURE_SECONDS", "600")))
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--calm", type=float, default=1.0, help="multiplies the pauses between faults")
-    parser.add_argument("--keep", action="store_true", help="do not remove the logs and objects at the end")
+    parser.add_argument("--keep", action="store_true", help="keep the logs, the objects and the history")
     options = parser.parse_args()
     on_s3 = os.environ.get("STORE") == "s3"
     print(f"seed {options.seed}, {options.seconds:.0f} s, objects in {'S3' if on_s3 else 'a directory'}", flush=True)
@@ -179,6 +219,8 @@ def main() -> None:
             on_s3=on_s3,
             calm=options.calm,
         )
+        if options.keep:
+            result.history.save(Path(directory) / "history.pickle")
     for line in result.lines():
         print(line)
     sys.exit(1 if result.findings or result.errors else 0)

@@ -20,6 +20,7 @@ from tests.torture.apart import Apart
 from tidelog.client import ClientOptions, connect
 from tidelog.errors import TidelogError
 from tidelog.model import TopicPartition
+from tidelog.storage.shared.objects import ObjectStore
 
 BROKERS = 3  # that run at the end; further ones come and go
 _STOP_SECONDS = 60.0  # the database may be down meanwhile
@@ -36,6 +37,7 @@ class Target:
     postgres: PostgresServer
     database: FaultyProxy  # before PostgreSQL
     store: FaultyProxy | None  # before the S3 server, if there is one
+    objects: ObjectStore  # without the proxy
     clients: Sequence[Apart]
 
     @property
