@@ -17,7 +17,7 @@ from tidelog.records.batch import BatchView, iterate, reassemble
 from tidelog.records.compression import Codec
 from tidelog.records.record import BatchBuilder, Record, build_marker, decode
 from tidelog.settings import CleanerSettings, CompactionSettings, LogSettings
-from tidelog.storage.local.compaction_pass import Throttle
+from tidelog.storage.compaction import Throttle
 from tidelog.storage.local.log import LocalLog
 from tidelog.storage.local.repair import Repair
 from tidelog.storage.local.verify import PartitionCheck

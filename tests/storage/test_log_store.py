@@ -20,8 +20,8 @@ from tidelog.promise import Promise, result_of
 from tidelog.records.batch import iterate
 from tidelog.records.record import decode
 from tidelog.settings import UNLIMITED, CleanerSettings, LogSettings, StorageSettings
+from tidelog.storage import cleaner as cleaner_module
 from tidelog.storage.engines import open_log_store
-from tidelog.storage.local import cleaner as cleaner_module
 from tidelog.storage.local.store import LocalStore
 from tidelog.storage.log import LogStore, PartitionLog, UpkeepPolicy
 
