@@ -97,9 +97,9 @@ class MemoryObjects:
 
     async def list(self, prefix: str) -> AsyncIterator[StoredObject]:
         self._reply(await self._meet("list"))
-        for key in sorted(self.objects):
+        for key, content in sorted(self.objects.items()):  # as it is now: objects may be removed meanwhile
             if key.startswith(prefix):
-                yield StoredObject(key, len(self.objects[key]), self.modified_ms.get(key, 0))
+                yield StoredObject(key, len(content), self.modified_ms.get(key, 0))
 
     async def close(self) -> None:
         pass

@@ -25,6 +25,15 @@ async def open_store(place: str) -> MetadataStore:
     return await PostgresStore.open(PostgresSettings.parse(place))
 
 
+async def open_for_reading(url: str) -> MetadataStore:
+    """The metadata of a cluster in a PostgreSQL database, for tools that only read: its tables are neither created
+    nor upgraded."""
+    from tidelog.metadata.postgres import PostgresStore
+    from tidelog.postgres import PostgresSettings, Session
+
+    return PostgresStore(await Session.open(PostgresSettings.parse(url), name="tidelog tool"))
+
+
 async def open_registry(url: str, log_tables: "Component", *, dead_after_s: float = DEAD_AFTER_S) -> Registry:
     """The registry of a cluster in a PostgreSQL database, which also has the tables of its logs."""
     from tidelog.metadata.postgres.registry import PostgresRegistry
