@@ -196,29 +196,35 @@ def _produce_to(leader: BrokerProcess, topic: str, batch: bytearray, numbers: li
 
 
 def consume(brokers: Brokers, topic: str, per_partition: int) -> float:
-    """Bytes per second of a read of the whole topic, as `produce` has written it, partition by partition."""
-    leaders = brokers.leaders(topic)
-    connections = {leader: Raw(leader.bootstrap) for leader in set(leaders.values())}
-    read = 0
+    """Bytes per second of a read of the whole topic, as `produce` has written it: from one leader after another, all
+    its partitions in each fetch, as consumers do."""
+    numbers: dict[BrokerProcess, list[int]] = defaultdict(list)
+    for number, leader in brokers.leaders(topic).items():
+        numbers[leader].append(number)
     began = time.perf_counter()
-    for number, leader in leaders.items():
-        offset = 0
-        while offset < per_partition:
-            wanted = [FetchPartition(number, fetch_offset=offset, partition_max_bytes=1 << 20)]
-            message = FetchRequest(
-                max_wait_ms=500, min_bytes=1, max_bytes=16 << 20, topics=[FetchTopic(topic, partitions=wanted)]
-            )
-            data = connections[leader].ask(FETCH, FETCH_VERSION, message).responses[0].partitions[0]
+    read = sum(_consume_from(leader, topic, some, per_partition) for leader, some in numbers.items())
+    taken = time.perf_counter() - began
+    assert read == BATCH_BYTES * per_partition * sum(map(len, numbers.values()))
+    return read / taken
+
+
+def _consume_from(leader: BrokerProcess, topic: str, numbers: list[int], count: int) -> int:
+    raw = Raw(leader.bootstrap)
+    offsets = dict.fromkeys(numbers, 0)
+    read = 0
+    while behind := [number for number in numbers if offsets[number] < count]:
+        wanted = [FetchPartition(each, fetch_offset=offsets[each], partition_max_bytes=1 << 20) for each in behind]
+        message = FetchRequest(
+            max_wait_ms=500, min_bytes=1, max_bytes=16 << 20, topics=[FetchTopic(topic, partitions=wanted)]
+        )
+        for data in raw.ask(FETCH, FETCH_VERSION, message).responses[0].partitions:
             assert data.error_code == 0, data
             for view in iterate(data.records or b"", verify=False):
-                assert view.header.base_offset == offset
-                offset += 1
+                assert view.header.base_offset == offsets[data.partition_index]
+                offsets[data.partition_index] += 1
             read += len(data.records or b"")
-    taken = time.perf_counter() - began
-    for raw in connections.values():
-        raw.socket.close()
-    assert read == BATCH_BYTES * per_partition * len(leaders)
-    return read / taken
+    raw.socket.close()
+    return read
 
 
 def _together(works: Sequence[Callable[[], None]]) -> None:
@@ -376,8 +382,8 @@ def measure_takeover(brokers: Brokers, report: Report) -> None:
 
 
 def _gaps(brokers: Brokers, topic: str, disturb: Callable[[], object]) -> Mapping[int, float]:
-    """By partition, the longest time between two acknowledgements around `disturb`. Everything is acknowledged, and
-    found once when it is read back."""
+    """By partition, the longest time between two acknowledgements from the call of `disturb` on. Everything is
+    acknowledged, and found once when it is read back."""
     from confluent_kafka import Consumer, Producer, TopicPartition
 
     run = unique("run")
@@ -416,6 +422,7 @@ def _gaps(brokers: Brokers, topic: str, disturb: Callable[[], object]) -> Mappin
     assert producer.flush(SECONDS) == 0
     acknowledged.clear()
     disturbing = threading.Thread(target=disturb)
+    began = time.perf_counter()
     disturbing.start()
     send(12)
     disturbing.join()
