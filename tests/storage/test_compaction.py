@@ -34,8 +34,10 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 def use_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     from tidelog.storage.local import compaction_pass
+    from tidelog.storage.shared import compaction as shared_compaction
 
-    monkeypatch.setattr(compaction_pass, "open_key_map", lambda memory, *_: rules.PlainKeyMap(memory))
+    for module in (compaction_pass, shared_compaction):
+        monkeypatch.setattr(module, "open_key_map", lambda memory, *_: rules.PlainKeyMap(memory))
 
 
 def compacted(**others: int) -> LogSettings:
