@@ -438,7 +438,8 @@ def _gaps(brokers: Brokers, topic: str, disturb: Callable[[], object]) -> Mappin
     consumer.close()
     assert sorted(found) == sorted(places)
     return {
-        number: max(after - before for before, after in pairwise(times)) for number, times in acknowledged.items()
+        number: max(after - before for before, after in pairwise([began, *times]))
+        for number, times in acknowledged.items()
     }
 
 
