@@ -34,7 +34,7 @@ class MemoryObjects:
         self.ranges: list[tuple[str, int, int]] = []  # that were asked for: key, position, size
         self.hanging = 0  # calls that wait for `release`
         self._now_ms = now_ms
-        self._faults: dict[str, deque[Fault]] = {"put": deque(), "read": deque(), "remove": deque(), "list": deque()}
+        self._faults: dict[str, deque[Fault | None]] = {kind: deque() for kind in ("put", "read", "remove", "list")}
         self._released = asyncio.Event()
 
     def fail(self, call: str, fault: Fault, times: int = 1) -> None:
@@ -43,6 +43,14 @@ class MemoryObjects:
         self._faults[call].extend([fault] * times)
         if fault is Fault.HANG:
             self._released.clear()
+
+    def fail_later(self, call: str, fault: Fault, good: int) -> None:
+        """The call of this kind after `good` others meets the fault."""
+        self._faults[call].extend([*([None] * good), fault])
+
+    def fail_no_more(self, call: str) -> None:
+        """Forget the faults that were requested and not met."""
+        self._faults[call].clear()
 
     def release(self) -> None:
         """Let the calls that hang go on."""

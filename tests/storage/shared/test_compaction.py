@@ -21,7 +21,7 @@ from tidelog.records.batch import BatchView, iterate
 from tidelog.records.record import Record, decode
 from tidelog.settings import CleanerSettings, LogSettings, StorageSettings
 from tidelog.storage.compaction import Cancelled, Compacted, Throttle
-from tidelog.storage.log import Appended
+from tidelog.storage.log import Appended, PartitionLog
 from tidelog.storage.shared import compaction as compaction_module
 from tidelog.storage.shared.compaction import CompactionPass, LogCompaction
 from tidelog.storage.shared.garbage import GarbageSettings
@@ -66,7 +66,7 @@ async def compact(
 
 
 async def compacted_log(store: SharedStore, settings: LogSettings | None = None) -> SharedLog:
-    log = await result_of(store.open(A, settings or compacted(), NOW_MS))
+    log: PartitionLog = await result_of(store.open(A, settings or compacted(), NOW_MS))
     assert isinstance(log, SharedLog)
     return log
 
@@ -458,12 +458,12 @@ def test_a_failure_of_the_object_store_at_any_step_leaves_the_log_as_it_was_or_w
         expected = {key: value for _, key, value in await latest(log)}
         failures = 0
         for good in range(100):
-            world.objects._faults[call].extend([None] * good + [fault])  # type: ignore[list-item]
+            world.objects.fail_later(call, fault, good)
             try:
                 await compact(store, log, LATER + good)
             except StorageUnavailable:
                 failures += 1
-            world.objects._faults[call].clear()
+            world.objects.fail_no_more(call)
             assert {key: value for _, key, value in await latest(log)} == expected
             world.database.check()
             if log.cleaned.offset:
