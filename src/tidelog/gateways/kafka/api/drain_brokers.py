@@ -11,6 +11,9 @@ from tidelog.gateways.kafka.context import broker_of, code_of
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.drain_brokers import DrainBrokersRequest, DrainBrokersResponse
 
+_MOST_AT_ONCE = 100
+"""Brokers in a request: each is a statement of the database."""
+
 
 async def handle(request: Request, message: DrainBrokersRequest) -> DrainBrokersResponse:
     broker = broker_of(request)
@@ -20,6 +23,10 @@ async def handle(request: Request, message: DrainBrokersRequest) -> DrainBrokers
         return DrainBrokersResponse(
             error_code=ErrorCode.INVALID_REQUEST,
             error_message="this broker is not part of a cluster: no other broker could take its partitions",
+        )
+    if len(message.brokers) > _MOST_AT_ONCE:
+        return DrainBrokersResponse(
+            error_code=ErrorCode.INVALID_REQUEST, error_message=f"name at most {_MOST_AT_ONCE} brokers at once"
         )
     for each in message.brokers:
         try:
