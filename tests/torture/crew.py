@@ -97,7 +97,8 @@ class Crew:
         return sum(client.deaths for client in self.apart)
 
     def start(self) -> None:
-        for client in (*self.apart, *self._threads):
+        everybody: list[Client | Apart] = [*self.apart, *self._threads]
+        for client in everybody:
             client.start()
 
     def end(self, bootstrap: str) -> list[str]:
