@@ -32,12 +32,12 @@ class FakeInventory(Inventory):
 
     def _log(self, number: LogId) -> LogState:
         log = self._database._logs[number]
+        topic, partition, clean = log.partition.topic, log.partition.number, log.cleaned.offset
         extents = [
-            UsedRange(log.partition.topic.name, log.partition.topic.topic_id, log.partition.number, *extent[:5])
+            UsedRange(topic.name, topic.topic_id, partition, *extent[:5], clean_offset=clean)
             for extent in log.extents
         ]
-        name = log.partition.topic.name
-        return LogState(number, name, log.partition.number, log.start_offset, log.high_watermark, 0, extents)
+        return LogState(number, topic.name, partition, log.start_offset, log.high_watermark, clean, extents)
 
     def _object(self, key: str) -> KnownObject:
         one = self._database._objects[key]

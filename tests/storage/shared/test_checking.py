@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.storage.shared.test_compaction import compact, compacted_log, without_kernels, write_pairs  # noqa: F401
 from tests.storage.shared.test_log import NO_TAIL, A, B, World, append, opened, play
 from tests.storage.shared.test_store import MINUTE, SMALL_MERGES, Clock, collecting, write
 from tests.support.fake_inventory import FakeInventory
@@ -154,6 +155,20 @@ def test_what_changes_during_a_check_is_no_finding() -> None:
             assert found == []
             assert tally.logs == 1
         assert changes
+
+    play(story)
+
+
+def test_a_log_that_was_compacted_is_found_well_also_if_its_topic_is_not_compacted_any_more() -> None:
+    async def story(world: World) -> None:
+        store = world.broker(NO_TAIL)
+        log = await compacted_log(store)
+        await write_pairs(log, *((b"key %d" % (number % 3), b"value") for number in range(12)))
+        await write_pairs(log, (b"another", b"value"))
+        await compact(store, log)
+        assert log.extents[0].base_offset > 0
+        for deep in (False, True):
+            assert (await check(world, deep=deep))[0] == []
 
     play(story)
 
