@@ -41,6 +41,14 @@ RECOVERY_SECONDS = 30.0
 _PROBE = "probe"  # a topic that is written only after the last fault
 _PATIENCE_SECONDS = 180.0  # after which the run is a failure, even if the machine is slow
 _STOP_SECONDS = 60.0
+# What happens in hours otherwise. Objects are kept for longer than a broker is paused.
+_UPKEEP = {
+    "cluster.merge-interval-ms": "1000",
+    "cluster.garbage-interval-ms": "2000",
+    "cluster.garbage-grace-ms": "45000",
+    "cluster.orphan-interval-ms": "5000",
+    "cluster.orphan-age-ms": "45000",
+}
 
 
 def torture(
@@ -109,7 +117,7 @@ def _target(stack: contextlib.ExitStack, directory: Path, seed: int, on_s3: bool
     brokers, clocks = [], []
     for number in range(1, BROKERS + SPARE_BROKERS + 1):
         clock = StepClock(directory / f"clock-{number}")
-        settings = {**SETTINGS, "cluster.storage": storage, "node-id": str(number)}
+        settings = {**SETTINGS, **_UPKEEP, "cluster.storage": storage, "node-id": str(number)}
         broker = BrokerProcess(directory / f"broker-{number}", settings, program=clock.program)
         broker.environment |= environment | clock.environment
         stack.callback(broker.end)
