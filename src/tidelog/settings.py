@@ -159,23 +159,80 @@ class ClusterSettings:
     bundle_bytes: int = 4 << 20
     buffer_bytes: int = 64 << 20
     cache_bytes: int = 64 << 20
+    uploads: int = 4
+    append_timeout_ms: int = 30_000
+    heartbeat_ms: int = 1_000
+    """A broker beats, and looks for changes, this often."""
+    fence_after_ms: int = 5_000
+    """A broker without a successful beat for this long serves nothing: by its own clock."""
+    dead_after_ms: int = 8_000
+    """A broker without a beat for this long is presumed dead: by the database's clock."""
+    hand_over_ms: int = 5_000
+    """A broker that stops waits at most this long for others to take over."""
+    segment_bytes: int = 64 << 20
+    merge_fan_in: int = 32
+    merge_interval_ms: int = 5_000
+    garbage_grace_ms: int = 600_000
+    """An object that nothing refers to is kept this long: longer than any fetch that may still read it."""
+    garbage_interval_ms: int = 60_000
+    orphan_age_ms: int = 3_600_000
+    """Objects of this age that the database does not know are garbage."""
+    orphan_interval_ms: int = 3_600_000
 
     def __post_init__(self) -> None:
         problems = [
             f"cluster.{name.replace('_', '-')} must be at least {least}, not {getattr(self, name)}"
-            for name, least in (
-                ("linger_ms", 0),
-                ("bundle_bytes", 1024),
-                ("buffer_bytes", 1 << 20),
-                ("cache_bytes", 0),
-            )
+            for name, least in _LEAST_IN_CLUSTER.items()
             if getattr(self, name) < least
         ]
+        problems += self._contradictions()
         for name, is_set in (("metadata", self.metadata), ("storage", self.storage)):
             if not is_set:
                 problems.append(f"cluster.{name} is not set: a cluster needs cluster.metadata and cluster.storage")
         if problems:
             raise InvalidSettings(problems)
+
+    def _contradictions(self) -> list[str]:
+        problems = []
+        if self.segment_bytes > 1 << 30:
+            problems.append(f"cluster.segment-bytes must be at most {1 << 30}, not {self.segment_bytes}")
+        if self.fence_after_ms < 2 * self.heartbeat_ms:
+            problems.append(
+                f"cluster.fence-after-ms ({self.fence_after_ms}) must be at least twice cluster.heartbeat-ms"
+                f" ({self.heartbeat_ms}): a broker may miss one beat"
+            )
+        if 4 * self.dead_after_ms < 5 * self.fence_after_ms:
+            problems.append(
+                f"cluster.dead-after-ms ({self.dead_after_ms}) must be at least 5/4 of cluster.fence-after-ms"
+                f" ({self.fence_after_ms}): a broker must stop serving before others take over"
+            )
+        if self.orphan_age_ms < self.append_timeout_ms:
+            problems.append(
+                f"cluster.orphan-age-ms ({self.orphan_age_ms}) must be at least cluster.append-timeout-ms"
+                f" ({self.append_timeout_ms}): an object that is not committed yet is no orphan"
+            )
+        return problems
+
+
+_LEAST_IN_CLUSTER = {
+    "linger_ms": 0,
+    "bundle_bytes": 1024,
+    "buffer_bytes": 1 << 20,
+    "cache_bytes": 0,
+    "uploads": 1,
+    "append_timeout_ms": 1_000,
+    "heartbeat_ms": 50,
+    "fence_after_ms": 100,
+    "dead_after_ms": 125,
+    "hand_over_ms": 0,
+    "segment_bytes": 1 << 20,
+    "merge_fan_in": 2,
+    "merge_interval_ms": 100,
+    "garbage_grace_ms": 1_000,
+    "garbage_interval_ms": 1_000,
+    "orphan_age_ms": 1_000,
+    "orphan_interval_ms": 1_000,
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tidelog.cli.configuration import load
+from tidelog.cli.configuration import KEYS, load
 from tidelog.errors import InvalidSettings
 from tidelog.settings import ListenerSettings
 
@@ -132,3 +132,37 @@ def test_numbers_out_of_range_are_refused() -> None:
     assert (
         len(problems_of(flags={"max-pending-bytes": "0", "shutdown-grace-ms": "-1", "tail-cache-bytes": "-1"})) >= 1
     )
+
+
+def test_the_timings_of_a_cluster_are_settings() -> None:
+    environment = {
+        "TIDELOG_CLUSTER_METADATA": "postgresql://me@here/db",
+        "TIDELOG_CLUSTER_STORAGE": "file:///objects",
+        "TIDELOG_CLUSTER_HEARTBEAT_MS": "200",
+    }
+    cluster = load(None, {"cluster.fence-after-ms": "1000", "cluster.dead-after-ms": 2000}, environment).node.cluster
+    assert cluster is not None
+    assert (cluster.heartbeat_ms, cluster.fence_after_ms, cluster.dead_after_ms) == (200, 1000, 2000)
+
+
+def test_timings_of_a_cluster_that_contradict_each_other_are_refused() -> None:
+    flags = {
+        "cluster.metadata": "postgresql://me@here/db",
+        "cluster.storage": "file:///objects",
+        "cluster.heartbeat-ms": "3000",
+        "cluster.dead-after-ms": "6000",
+        "cluster.orphan-age-ms": "5000",
+        "cluster.segment-bytes": str(1 << 31),
+        "cluster.uploads": "0",
+    }
+    text = "\n".join(problems_of(flags=flags))
+    assert "cluster.fence-after-ms (5000) must be at least twice cluster.heartbeat-ms (3000)" in text
+    assert "cluster.dead-after-ms (6000) must be at least 5/4 of cluster.fence-after-ms (5000)" in text
+    assert "cluster.orphan-age-ms (5000) must be at least cluster.append-timeout-ms (30000)" in text
+    assert "cluster.segment-bytes must be at most 1073741824, not 2147483648" in text
+    assert "cluster.uploads must be at least 1, not 0" in text
+
+
+def test_every_setting_of_a_cluster_is_documented() -> None:
+    documented = Path(__file__).parents[2].joinpath("docs/cluster.md").read_text()
+    assert [name for name in KEYS if name.startswith("cluster.") and f"| `{name}` |" not in documented] == []

@@ -103,3 +103,52 @@ def test_a_client_finds_the_new_controller(cluster: ClusterProcesses) -> None:
     for broker in cluster.brokers:  # other tests expect them to know each other
         with connect(broker.bootstrap) as client:
             eventually(client.cluster_info, within=SECONDS, until=lambda info: len(info.nodes) == 2)
+
+
+@pytest.mark.timeout(300)
+def test_a_drained_broker_leads_nothing_until_that_is_taken_back(
+    command: Command, cluster: ClusterProcesses, topic: str
+) -> None:
+    with cluster.client() as client:
+        controller = client.cluster_info().controller_id
+    other = 3 - controller
+    drained = command("cluster", "drain", str(controller), "--json")
+    assert drained.rows[-1] == {"type": "drained", "broker": controller}
+    assert all(row["broker"] == controller for row in drained.rows_of("draining"))
+
+    def shown() -> dict[int, tuple[int, str, bool]]:
+        rows = command("cluster", "brokers", "--json").rows_of("broker")
+        return {row["id"]: (row["partitions"], row["role"], row["drained"]) for row in rows}
+
+    def is_drained(rows: dict[int, tuple[int, str, bool]]) -> bool:
+        return rows.get(controller) == (0, "", True) and rows[other][1:] == ("controller", False)
+
+    eventually(shown, within=SECONDS, until=is_drained)
+    assert "drained" in command("cluster", "brokers").out
+
+    code, _, err = command("cluster", "move", f"{topic}:0", str(controller))
+    assert code == 1
+    assert f"broker {controller} is drained" in err
+    code, _, err = command("cluster", "drain", str(other))
+    assert code == 1
+    assert err.startswith(f"tidelog: error: broker {other} cannot be drained: no other broker that is up")
+
+    broker = cluster.broker(controller)
+    broker.stop()
+    broker.start()
+    eventually(shown, within=SECONDS, until=is_drained)
+
+    with cluster.client() as client:
+        client.create_topic(unique("later"), partitions=4)
+    assert shown()[controller] == (0, "", True)
+    assert command("cluster", "drain", "--undo", str(controller), "--json").rows == [
+        {"type": "undone", "broker": controller}
+    ]
+    eventually(shown, within=SECONDS, until=lambda rows: rows[controller][0] > 0 and not rows[controller][2])
+
+
+def test_a_broker_that_is_not_up_is_not_drained(command: Command) -> None:
+    for arguments in (["9"], ["--undo", "9"]):
+        code, out, err = command("cluster", "drain", *arguments)
+        assert (code, out) == (1, "")
+        assert err.startswith("tidelog: error: broker 9 is not up; these are: ")

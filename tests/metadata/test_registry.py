@@ -24,6 +24,7 @@ from tidelog.metadata.registry import (
     Changes,
     Lease,
     Membership,
+    NoOtherBroker,
     Registry,
     UnknownBroker,
     group_shard,
@@ -322,7 +323,55 @@ def test_topics_that_are_created_and_deleted_are_changes(run: Run) -> None:
     run(scenario)
 
 
-def test_a_broker_is_drained_until_it_registers_without(run: Run) -> None:
+def test_the_wish_to_drain_a_broker_outlives_the_broker(run: Run) -> None:
+    async def scenario(engine: Engine) -> None:
+        registry = engine.registry
+        await registry.register(member(1))
+        await registry.register(member(2))
+        version = (await whole(registry)).version
+        await registry.set_drained(1, True)
+        await registry.set_drained(1, True)  # changes nothing
+        changes = await registry.changes_since(version)
+        assert list(changes.drained) == [1]
+        assert changes.version == version + 1
+        await registry.leave(member(1))
+        await registry.register(member(1, "two"))
+        assert list((await whole(registry)).drained) == [1]
+        await registry.leave(member(1, "two"))
+        await registry.set_drained(1, False)  # also while it is down
+        assert list((await whole(registry)).drained) == []
+
+    run(scenario)
+
+
+def test_the_last_broker_and_one_that_is_unknown_are_not_drained(run: Run) -> None:
+    async def scenario(engine: Engine) -> None:
+        registry = engine.registry
+        for is_drained in (True, False):
+            with pytest.raises(UnknownBroker):
+                await registry.set_drained(1, is_drained)
+        await registry.register(member(1))
+        with pytest.raises(NoOtherBroker):
+            await registry.set_drained(1, True)
+        await registry.register(member(2)._replace(is_draining=True))
+        await registry.register(member(3)._replace(addresses={}))
+        with pytest.raises(NoOtherBroker):
+            await registry.set_drained(1, True)
+        await registry.register(member(2))
+        await registry.set_drained(1, True)
+        with pytest.raises(NoOtherBroker):
+            await registry.set_drained(2, True)
+        await registry.set_drained(1, False)
+        await registry.set_drained(2, True)
+        await engine.age(1, 60)
+        with pytest.raises(NoOtherBroker):
+            await registry.set_drained(3, True)
+        assert list((await whole(registry)).drained) == [2]
+
+    run(scenario)
+
+
+def test_a_broker_that_is_about_to_stop_drains_until_it_registers_without(run: Run) -> None:
     async def scenario(engine: Engine) -> None:
         registry = engine.registry
         with pytest.raises(UnknownBroker):

@@ -226,6 +226,22 @@ def test_a_connection_that_breaks_at_the_commit_leaves_the_outcome_unknown(fate:
     asyncio.run(play())
 
 
+@pytest.mark.parametrize("fate", [Fate.ANSWERED, Fate.LOST], ids=lambda fate: fate.name)
+@pytest.mark.parametrize("moment", [b"pg_stat_activity", b"pg_advisory_xact_lock", b"COMMIT"])
+def test_a_connection_that_breaks_while_tables_are_created_is_opened_again(fate: Fate, moment: bytes) -> None:
+    async def play() -> None:
+        given = settings(server())
+        async with LosingProxy(server().port) as proxy:
+            proxy.lose(moment, fate)
+            async with opened(
+                replace(given, url=given.url.replace(f":{server().port}/", f":{proxy.port}/"))
+            ) as session:
+                await session.statement(put("key"))
+                assert await session.read(rows) == {"key": 0}
+
+    asyncio.run(play())
+
+
 def test_a_user_without_special_rights_can_do_all_that_too() -> None:
     database, role = server().new_database(), fresh_schema()
     server().sql(f"CREATE ROLE {role} LOGIN PASSWORD 'x'")

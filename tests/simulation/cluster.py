@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import UUID
 
 from tests.simulation.faults import Process, SimulatedObjects, Weather
-from tests.simulation.history import History, need
+from tests.simulation.history import History, key_of, need
 from tests.support.fake_order import FakeDatabase, FakeOrder
 from tests.support.faulty_objects import MemoryObjects
 from tests.support.logs import NOW_MS, stored
 from tidelog.errors import OffsetOutOfRange, TidelogError
 from tidelog.model import LeaderEpoch, Offset, PartitionIdentity, TimestampMs
 from tidelog.promise import Promise
-from tidelog.settings import LogSettings, StorageSettings
+from tidelog.settings import CleanerSettings, CompactionSettings, LogSettings, StorageSettings
+from tidelog.storage.compaction import Throttle
 from tidelog.storage.shared.garbage import GarbageSettings
 from tidelog.storage.shared.log import SharedLog
 from tidelog.storage.shared.merging import MergeSettings
@@ -31,6 +32,9 @@ T = TypeVar("T")
 
 _SKEW_MS = 20 * 60_000  # between the clocks of two brokers
 _LOG_SETTINGS = LogSettings(retention_ms=-1)
+_COMPACTED = LogSettings(
+    segment_bytes=1024, segment_ms=1, retention_ms=-1, compaction=CompactionSettings(delete_retention_ms=1000)
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,7 @@ class Plan:
     plain: int = 1
     storm: float = 0.06
     chaos_s: float = 12.0
+    compacted: bool = False
     database: Callable[[], FakeDatabase] = FakeDatabase
     store: Callable[..., SharedStore] = SharedStore
 
@@ -79,6 +84,7 @@ class Broker:
             unique=world.unique,
         )
         self.logs: dict[PartitionIdentity, SharedLog] = {}
+        self.log_settings = _COMPACTED if world.plan.compacted else _LOG_SETTINGS
 
     def clock(self) -> TimestampMs:
         return self._world.now_ms() + self._skew_ms
@@ -91,7 +97,7 @@ class World:
         self.weather = Weather(self.chance, plan.storm)
         self.database = plan.database()
         self.objects = _CheckedObjects(self)
-        self.history = History()
+        self.history = History(is_compacted=plan.compacted)
         self.partitions = [stored("t", number) for number in range(plan.partitions)]
         self.database.create(self.partitions)
         self.brokers = [Broker(self, number) for number in range(plan.brokers)]
@@ -103,6 +109,9 @@ class World:
 
     def now_ms(self) -> int:
         return NOW_MS + int(asyncio.get_running_loop().time() * 1000)
+
+    def key_of(self, value: bytes) -> bytes | None:
+        return key_of(value) if self.plan.compacted else None
 
     def unique(self) -> UUID:
         return UUID(int=self.chance.getrandbits(128))
@@ -152,6 +161,7 @@ class World:
                 [
                     *(self._move, self._move, self._crash, self._pause, self._delete),
                     *(self._merge, self._merge, self._collect, self._sweep),
+                    *([self._compact] * 8 if self.plan.compacted else []),
                 ]
             )
             happening()
@@ -195,6 +205,17 @@ class World:
         for broker in self.brokers:
             for log in broker.logs.values():
                 self._start(_tolerated(broker.store.merger.merge(log)))
+
+    def _compact(self) -> None:
+        """By all who believe that they are the leader. A pass may be stopped at any time."""
+        cleaner = CleanerSettings(dedupe_buffer_bytes=self.chance.choice([1000, 1 << 20]))
+        for broker in self.brokers:
+            for compaction in broker.store.compactor.compactions(broker.logs.values()):
+                current = compaction.begin_pass(broker.clock(), cleaner, Throttle())
+                if current is not None:
+                    self._start(_tolerated(current.run(_at_once)))
+                    if self.chance.random() < 0.2:
+                        asyncio.get_running_loop().call_later(self.chance.uniform(0, 0.2), current.halt)
 
     def _collect(self) -> None:
         self._start(_tolerated(self.chance.choice(self.brokers).store.garbage.collect()))
@@ -285,10 +306,14 @@ class _CheckedObjects(MemoryObjects):
 
 
 async def _open(broker: Broker, partition: PartitionIdentity, epoch: LeaderEpoch) -> SharedLog:
-    opening = broker.store.open(partition, _LOG_SETTINGS, broker.clock(), leader_epoch=epoch)
+    opening = broker.store.open(partition, broker.log_settings, broker.clock(), leader_epoch=epoch)
     opened = await opening if isinstance(opening, Promise) else opening
     assert isinstance(opened, SharedLog)
     return opened
+
+
+async def _at_once(work: Callable[[], T]) -> T:
+    return work()
 
 
 async def _tolerated(work: Awaitable[object]) -> None:

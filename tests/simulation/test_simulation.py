@@ -18,8 +18,11 @@ from tests.simulation.planted import (
     store_with,
 )
 from tests.simulation.run import simulate
+from tidelog.records.compaction import PlainKeyMap
 from tidelog.storage.producers import Producers
+from tidelog.storage.shared import compaction as compaction_module
 from tidelog.storage.shared import log as log_module
+from tidelog.storage.shared.compaction import LogCompaction
 from tidelog.storage.shared.log import SharedLog
 from tidelog.storage.shared.order import NotTheLeader
 from tidelog.storage.shared.writer import Part
@@ -28,6 +31,7 @@ _GROUPS, _SEEDS_EACH = 10, 15
 _TRIED = 120  # seeds until a planted bug must have been found
 
 PLAN = Plan()
+COMPACTED = Plan(compacted=True)
 
 
 @pytest.fixture(autouse=True)
@@ -44,6 +48,31 @@ def test_nothing_is_lost_doubled_or_reordered_whatever_fails(group: int) -> None
             simulate(seed)
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
+
+
+@pytest.fixture
+def plain_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernels take a while to load."""
+    monkeypatch.setattr(compaction_module, "open_key_map", lambda memory, *_: PlainKeyMap(memory))
+
+
+@pytest.mark.parametrize("group", range(_GROUPS // 2))
+def test_a_compacted_log_loses_nothing_but_what_has_a_later_value(group: int, plain_map: None) -> None:
+    compacted = 0
+    for seed in range(group * _SEEDS_EACH, (group + 1) * _SEEDS_EACH):
+        try:
+            world = simulate(seed, COMPACTED)
+        except AssertionError as error:
+            raise AssertionError(f"seed {seed}: {error}") from error
+        compacted += sum(log.cleaned.offset > 0 for log in world.database._logs.values())
+    assert compacted > _SEEDS_EACH / 4
+
+
+def test_compaction_of_transactions_that_are_not_decided_is_found(
+    plain_map: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(LogCompaction, "cleanable", lambda compaction, *_: list(compaction._log.extents))
+    found(replace(COMPACTED, transactional=4))
 
 
 def test_the_same_seed_is_the_same_history() -> None:

@@ -13,8 +13,8 @@ from tests.storage.test_compaction import compacted, keyed, use_plain
 from tests.support.logs import EPOCH, NOW_MS, stored
 from tidelog.promise import result_of
 from tidelog.settings import CleanerSettings
-from tidelog.storage.local import cleaner as cleaner_module
-from tidelog.storage.local.cleaner import Cleaner
+from tidelog.storage import cleaner as cleaner_module
+from tidelog.storage.cleaner import Cleaner
 from tidelog.storage.local.files import File, OsFile, OsFiles
 from tidelog.storage.local.log import LocalLog
 from tidelog.storage.local.store import LocalStore
@@ -82,7 +82,7 @@ def test_a_log_that_cannot_be_read_is_told_once_and_the_others_are_compacted(tmp
         for segment in bad._segments.all():
             bad._pool.forget(segment)
         files.unreadable = bad.directory
-        cleaner = Cleaner(files, store.logs, lambda: SETTINGS)
+        cleaner = Cleaner(store.compactions, lambda: SETTINGS)
         await until(lambda: good.compaction.state.clean_offset > 0)
         before = good.compaction.state.clean_offset
         for _ in range(3):
@@ -115,7 +115,7 @@ def test_a_bug_of_ours_does_not_end_the_cleaner(tmp_path: Path) -> None:
                 raise ValueError("not foreseen")
             return SETTINGS
 
-        cleaner = Cleaner(store._files, store.logs, settings)
+        cleaner = Cleaner(store.compactions, settings)
         await until(lambda: all(log.compaction.state.clean_offset > 0 for log in logs))
         assert [entry["event"] for entry in lines if entry["log_level"] == "error"] == [
             "the cleaner failed; no log is compacted"
@@ -133,7 +133,7 @@ def test_a_log_that_is_deleted_while_it_is_compacted_is_no_trouble(tmp_path: Pat
         files = FaultyFiles()
         store = LocalStore(str(tmp_path), files=files)
         _, other = logs = await dirty_logs(store)
-        cleaner = Cleaner(files, store.logs, lambda: CleanerSettings(backoff_ms=5, bytes_per_second=2000))
+        cleaner = Cleaner(store.compactions, lambda: CleanerSettings(backoff_ms=5, bytes_per_second=2000))
         await until(lambda: bool(cleaner._active))
         store.release([stored("t", 0), stored("t", 1)])
         await store.delete(stored("t", 0).topic)

@@ -17,7 +17,7 @@ from tidelog.records.batch import BatchView, iterate, reassemble
 from tidelog.records.compression import Codec
 from tidelog.records.record import BatchBuilder, Record, build_marker, decode
 from tidelog.settings import CleanerSettings, CompactionSettings, LogSettings
-from tidelog.storage.local.compaction_pass import Throttle
+from tidelog.storage.compaction import Throttle
 from tidelog.storage.local.log import LocalLog
 from tidelog.storage.local.repair import Repair
 from tidelog.storage.local.verify import PartitionCheck
@@ -34,8 +34,10 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
 def use_plain(monkeypatch: pytest.MonkeyPatch) -> None:
     from tidelog.storage.local import compaction_pass
+    from tidelog.storage.shared import compaction as shared_compaction
 
-    monkeypatch.setattr(compaction_pass, "open_key_map", lambda memory, *_: rules.PlainKeyMap(memory))
+    for module in (compaction_pass, shared_compaction):
+        monkeypatch.setattr(module, "open_key_map", lambda memory, *_: rules.PlainKeyMap(memory))
 
 
 def compacted(**others: int) -> LogSettings:

@@ -12,7 +12,7 @@ from tests.support.memory_files import CrashError, MemoryFiles, Mood, moods
 from tidelog.errors import StorageError
 from tidelog.records.record import Record
 from tidelog.settings import CleanerSettings
-from tidelog.storage.local.compaction_pass import Cancelled, Throttle
+from tidelog.storage.compaction import Cancelled, Throttle
 from tidelog.storage.local.log import LocalLog
 
 SEGMENT_BYTES = 1024

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from tidelog.storage.local.compaction_pass import Throttle
+from tidelog.storage.compaction import Throttle
 
 
 def test_a_throttle_keeps_to_its_rate_and_lets_go_when_told() -> None:

@@ -23,7 +23,7 @@ from tests.support.logs import DIRECTORY, EPOCH, NOW_MS, append, open_log, read_
 from tests.support.memory_files import CrashError, MemoryFiles, Mood
 from tidelog.model import ProducerEpoch, ProducerId
 from tidelog.settings import CleanerSettings, LogSettings
-from tidelog.storage.local.compaction_pass import Throttle
+from tidelog.storage.compaction import Throttle
 from tidelog.storage.local.compaction_state import read_state, write_state
 from tidelog.storage.local.log import LocalLog
 from tidelog.storage.local.repair import Repair

@@ -20,8 +20,8 @@ from tidelog.promise import Promise, result_of
 from tidelog.records.batch import iterate
 from tidelog.records.record import decode
 from tidelog.settings import UNLIMITED, CleanerSettings, LogSettings, StorageSettings
+from tidelog.storage import cleaner as cleaner_module
 from tidelog.storage.engines import open_log_store
-from tidelog.storage.local import cleaner as cleaner_module
 from tidelog.storage.local.store import LocalStore
 from tidelog.storage.log import LogStore, PartitionLog, UpkeepPolicy
 
@@ -347,11 +347,7 @@ def test_topics_come_and_go_while_they_are_kept_up(play: Play) -> None:
     play(look)
 
 
-def test_compacted_logs_are_compacted_if_that_is_wanted(
-    play: Play, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> None:
-    if "shared" in request.node.name:
-        pytest.skip("the engine of a cluster does not compact yet")
+def test_compacted_logs_are_compacted_if_that_is_wanted(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
     use_plain(monkeypatch)
     monkeypatch.setattr(cleaner_module, "load_kernels", lambda _given_up: True)
 

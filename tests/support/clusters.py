@@ -62,6 +62,10 @@ class ClusterAsBroker(BrokerProcess):
     def bootstrap(self) -> str:
         return ",".join([super().bootstrap, *(other.bootstrap for other in self._others)])
 
+    def broker(self, broker_id: int) -> BrokerProcess:
+        """One of them; the first one is this object, so start and stop it by the methods of `BrokerProcess`."""
+        return [self, *self._others][broker_id - 1]
+
     @property
     def logs(self) -> str:
         """The output of all brokers."""

@@ -39,6 +39,7 @@ from tidelog.wire.generated import (
     describe_topic_partitions,
     describe_transactions,
     describe_user_scram_credentials,
+    drain_brokers,
     elect_leaders,
     end_txn,
     expire_delegation_token,
@@ -195,6 +196,7 @@ REQUESTS: dict[int, Make] = {
     ),
     10003: lambda v, t: describe_decision.DescribeDecisionRequest("scope"),
     10004: lambda v, t: describe_memory.DescribeMemoryRequest(),
+    10005: lambda v, t: drain_brokers.DrainBrokersRequest([drain_brokers.DrainableBroker(7, False)]),
     26: lambda v, t: end_txn.EndTxnRequest("nobody", 1, 0, True),
     27: lambda v, t: write_txn_markers.WriteTxnMarkersRequest(
         [

@@ -30,6 +30,7 @@ from tidelog.model import NO_LEADER_EPOCH, LeaderEpoch, Offset, PartitionIdentit
 from tidelog.storage.log import AbortedTransaction
 from tidelog.storage.shared.order import (
     FORGOTTEN_AFTER_MS,
+    Cleaned,
     Extent,
     KnownLog,
     Leader,
@@ -80,6 +81,7 @@ class _Log:
     snapshot: ProducerSnapshot | None = None
     aborted: list[AbortedTransaction] = field(default_factory=list)
     epochs: list[tuple[LeaderEpoch, Offset]] = field(default_factory=list)
+    cleaned: Cleaned = field(default_factory=Cleaned)
     exchanged: list[tuple[Offset, Offset]] = field(default_factory=list)
     """The ranges of offsets, with their last ones, in which compaction may have left gaps."""
 
@@ -132,6 +134,7 @@ class FakeDatabase:
             log.snapshot,
             tuple(log.aborted),
             tuple(log.epochs),
+            log.cleaned,
         )
 
     def commit(
@@ -204,6 +207,11 @@ class FakeDatabase:
         log = self._led(log_id, leader)
         if log.snapshot is None or log.snapshot.offset <= snapshot.offset:
             log.snapshot = snapshot
+
+    def keep_cleaned(self, log_id: LogId, leader: Leader, cleaned: Cleaned, void_aborts: Sequence[Offset]) -> None:
+        log = self._led(log_id, leader)
+        log.cleaned = cleaned._replace(offset=max(log.cleaned.offset, cleaned.offset))
+        log.aborted = [one for one in log.aborted if one.last_offset not in void_aborts]
 
     def move_start(self, log_id: LogId, leader: Leader, start_offset: Offset, now_ms: TimestampMs) -> None:
         log = self._led(log_id, leader)
@@ -323,6 +331,7 @@ class FakeDatabase:
         assert all(epoch <= log.epoch and first < log.high_watermark for epoch, first in log.epochs)
         assert bool(log.epochs) == (log.high_watermark > 0)
         assert all(log.start_offset <= one.last_offset < log.high_watermark for one in log.aborted)
+        assert log.cleaned.offset <= log.high_watermark
         assert log.snapshot is None or log.snapshot.offset <= log.high_watermark
         now = (log.epoch, log.start_offset, log.high_watermark)
         before_ = self._seen.get(log.log_id, now)
@@ -373,6 +382,11 @@ class FakeOrder(Order):
 
     async def keep_snapshot(self, log_id: LogId, leader: Leader, snapshot: ProducerSnapshot) -> None:
         await self._call("keep_snapshot", self.database.keep_snapshot, log_id, leader, snapshot)
+
+    async def keep_cleaned(
+        self, log_id: LogId, leader: Leader, cleaned: Cleaned, void_aborts: Sequence[Offset]
+    ) -> None:
+        await self._call("keep_cleaned", self.database.keep_cleaned, log_id, leader, cleaned, void_aborts)
 
     async def move_start(self, log_id: LogId, leader: Leader, start_offset: Offset, now_ms: TimestampMs) -> None:
         await self._call("move_start", self.database.move_start, log_id, leader, start_offset, now_ms)

@@ -27,6 +27,7 @@ from tidelog.metadata.registry import (
     Membership,
     Registry,
     UnknownBroker,
+    no_other,
 )
 from tidelog.metadata.store import Fence
 
@@ -55,6 +56,7 @@ class RegistryDatabase:
     def __init__(self, clock: Callable[[], float], dead_after_s: float = DEAD_AFTER_S) -> None:
         self.version = 0
         self.brokers: dict[int, _Broker] = {}
+        self.drained: set[int] = set()
         self.leases: dict[str, _Owned] = {}
         self.leaders: dict[tuple[bytes, int], _Owned] = {}
         self.jumped = 0.0
@@ -118,6 +120,26 @@ class RegistryDatabase:
             known.membership = known.membership._replace(is_draining=draining)
             self.version += 1
 
+    def set_drained(self, broker_id: int, is_drained: bool) -> None:
+        was_drained = broker_id in self.drained
+        if broker_id not in self.brokers and not was_drained:
+            raise UnknownBroker(f"broker {broker_id} is not registered")
+        if is_drained and not was_drained and not self._others_for(broker_id):
+            raise no_other(broker_id)
+        if is_drained != was_drained:
+            self.drained ^= {broker_id}
+            self.version += 1
+
+    def _others_for(self, broker_id: int) -> bool:
+        return any(
+            each != broker_id
+            and self._is_live(each)
+            and each not in self.drained
+            and known.membership.addresses
+            and not known.membership.is_draining
+            for each, known in self.brokers.items()
+        )
+
     def changes_since(self, version: int) -> Changes:
         is_whole = not max(0, self.version - DELETIONS_KEPT) <= version <= self.version
         since = -1 if is_whole else version
@@ -132,6 +154,7 @@ class RegistryDatabase:
             ],
             [] if is_whole else [topic_id for at, topic_id in self._deleted if at > since],
             is_whole,
+            sorted(self.drained),
         )
 
     def stand_for_controller(self, me: Membership) -> Fence | None:
@@ -211,6 +234,9 @@ class FakeRegistry(Registry):
 
     async def drain(self, broker_id: int, draining: bool) -> None:
         await self._do("drain", lambda: self.database.drain(broker_id, draining))
+
+    async def set_drained(self, broker_id: int, is_drained: bool) -> None:
+        await self._do("set_drained", lambda: self.database.set_drained(broker_id, is_drained))
 
     async def changes_since(self, version: int) -> Changes:
         return await self._do("changes_since", lambda: self.database.changes_since(version))

@@ -34,7 +34,7 @@ class MemoryObjects:
         self.ranges: list[tuple[str, int, int]] = []  # that were asked for: key, position, size
         self.hanging = 0  # calls that wait for `release`
         self._now_ms = now_ms
-        self._faults: dict[str, deque[Fault]] = {"put": deque(), "read": deque(), "remove": deque(), "list": deque()}
+        self._faults: dict[str, deque[Fault | None]] = {kind: deque() for kind in ("put", "read", "remove", "list")}
         self._released = asyncio.Event()
 
     def fail(self, call: str, fault: Fault, times: int = 1) -> None:
@@ -43,6 +43,14 @@ class MemoryObjects:
         self._faults[call].extend([fault] * times)
         if fault is Fault.HANG:
             self._released.clear()
+
+    def fail_later(self, call: str, fault: Fault, good: int) -> None:
+        """The call of this kind after `good` others meets the fault."""
+        self._faults[call].extend([*([None] * good), fault])
+
+    def fail_no_more(self, call: str) -> None:
+        """Forget the faults that were requested and not met."""
+        self._faults[call].clear()
 
     def release(self) -> None:
         """Let the calls that hang go on."""
@@ -97,9 +105,9 @@ class MemoryObjects:
 
     async def list(self, prefix: str) -> AsyncIterator[StoredObject]:
         self._reply(await self._meet("list"))
-        for key in sorted(self.objects):
+        for key, content in sorted(self.objects.items()):  # as it is now: objects may be removed meanwhile
             if key.startswith(prefix):
-                yield StoredObject(key, len(self.objects[key]), self.modified_ms.get(key, 0))
+                yield StoredObject(key, len(content), self.modified_ms.get(key, 0))
 
     async def close(self) -> None:
         pass

@@ -1,6 +1,6 @@
 """Shared by the storage tests: batches, logs in memory or on disk, and reading everything back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import TypeVar
 
@@ -47,6 +47,7 @@ def batch(
     producer_epoch: int = NO_PRODUCER_EPOCH,
     sequence: int = -1,
     transactional: bool = False,
+    key_of: Callable[[bytes], bytes | None] = lambda _value: None,
 ) -> bytearray:
     builder = BatchBuilder(
         codec,
@@ -56,7 +57,7 @@ def batch(
         transactional=transactional,
     )
     for value in values:
-        builder.append(value, timestamp=timestamp)
+        builder.append(value, key=key_of(value), timestamp=timestamp)
     return builder.build()
 
 

@@ -4,11 +4,13 @@ Values are unique, so that each can be traced from the call that wrote it to eve
 one clock (`time.monotonic`), taken before and after a call.
 """
 
+import pickle
 import threading
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 from enum import Enum
+from pathlib import Path
 from typing import Protocol, TypeAlias
 
 Partition: TypeAlias = tuple[str, int]
@@ -151,6 +153,11 @@ class History:
                     self.trimmed.append(event)
                 case Done():
                     self.done[event.client] += event.count
+
+    def save(self, path: Path) -> None:
+        """Everything, by the names of the fields, as a pickle: to look for the cause of a finding."""
+        fields = [name for name in self.__slots__ if name != "_lock"]
+        path.write_bytes(pickle.dumps({name: getattr(self, name) for name in fields}))
 
 
 COPIED = "copy of "

@@ -13,64 +13,21 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
-from tests.support import watchdog
 from tests.support.brokers import BrokerProcess, unique
 from tests.support.proxy import CuttingProxy
 from tests.support.stepping_clock import StepClock
 from tests.torture.apart import Apart
-from tests.torture.checker import Finding, check
-from tests.torture.clients import (
-    Client,
-    Copier,
-    GroupMember,
-    PlainProducer,
-    Reader,
-    TransactionalProducer,
-    read_all,
-    starts_of,
-)
-from tests.torture.history import History, now
-from tests.torture.members import OtherMember, TidelogMember
-from tests.torture.operator import COMPACTED, GROWN, PARTITIONS, REMADE, TRIMMED, Operator
-from tidelog.client import connect
+from tests.torture.checker import check
+from tests.torture.crew import SETTINGS, TOPICS, Crew, Result, complaints, new_history
+from tests.torture.history import now
+from tests.torture.operator import Operator
 
-SETTINGS = {
-    "shutdown-grace-ms": "5000",  # connections that were cut may delay requests
-    "kafka.auto.create.topics.enable": "false",  # only the operator creates topics
-    "kafka.log.cleaner.backoff.ms": "100",
-    "kafka.log.segment.delete.delay.ms": "100",
-}
-TOPICS = ("plain", "paid", "copy")  # no record of these may be removed
 _CLOCK_HOURS = (-3.0, -0.01, 0.0, 0.01, 5.0)  # less than retention, expiry and transactional ids tolerate
-
-
-@dataclass
-class Result:
-    history: History
-    findings: list[Finding]
-    troubles: Counter[str]
-    errors: list[str]
-    deaths: int
-
-    def lines(self) -> Iterator[str]:
-        history = self.history
-        yield "troubles: " + ", ".join(f"{count} {name}" for name, count in sorted(self.troubles.items()))
-        yield (
-            f"{len(history.writes):,} writes, {len(history.transactions):,} transactions, "
-            f"{len(history.reads):,} reads, {len(history.commits):,} offset commits"
-        )
-        yield "done: " + ", ".join(f"{name} {count:,}" for name, count in sorted(history.done.items()))
-        yield f"librdkafka ended {self.deaths} clients"
-        yield from self.errors
-        yield from (f"{finding.kind}: {finding.text}" for finding in self.findings[:100])
-        yield f"{len(self.findings)} findings"
 
 
 class Nemesis:
@@ -131,7 +88,7 @@ class Nemesis:
 
 
 def torture(directory: Path, seconds: float, seed: int, passed: Callable[[int], object] = bool) -> Result:
-    history = History(copies={"plain": "copy"}, remade={REMADE: []}, shrinking={TRIMMED: {}, COMPACTED: {}})
+    history = new_history()
     with contextlib.ExitStack() as stack:
         proxy = stack.enter_context(CuttingProxy(seed, bytes_from=500, bytes_to=20_000))
         directory.mkdir(parents=True, exist_ok=True)
@@ -142,100 +99,15 @@ def torture(directory: Path, seconds: float, seed: int, passed: Callable[[int], 
         proxy.target = broker.second_port
         operator = Operator("operator", broker.bootstrap, history, seed)
         operator.create_topics(*TOPICS)
-        bootstrap = f"127.0.0.1:{proxy.port}"
-        producers, copier, members = _apart(bootstrap, history, seed)
-        apart = [*producers, copier, *members]
-        others: list[Client] = [operator, *_others(bootstrap, history, seed, operator)]
-        nemesis = Nemesis(broker, proxy, clock, apart, seed)
-        stack.callback(_kill, apart)
-        everybody: list[Client | Apart] = [*apart, *others]
-        for client in everybody:
-            client.start()
+        crew = Crew(f"127.0.0.1:{proxy.port}", history, seed, operator)
+        nemesis = Nemesis(broker, proxy, clock, crew.apart, seed)
+        stack.callback(crew.kill)
+        crew.start()
         nemesis.run(seconds, passed)
-        # The copier runs until it has copied everything that the producers wrote.
-        errors = _end([*producers, *members, *others])
-        errors += _wait_for_copies(broker.bootstrap)
-        errors += _end([copier])
-        topics = {**dict.fromkeys((*TOPICS, REMADE, TRIMMED, COMPACTED), PARTITIONS), GROWN: operator.grown}
-        history.final_committed = read_all(broker.bootstrap, topics, committed=True)
-        history.final = read_all(broker.bootstrap, topics, committed=False)
-        for topic in history.shrinking:
-            history.shrinking[topic] = starts_of(broker.bootstrap, {topic: PARTITIONS})
+        errors = crew.end(broker.bootstrap)
         broker.stop()
-        for said in ("request failed", "Traceback", watchdog.LINE):
-            if said in broker.log:
-                errors.append(f"the broker's log says {said!r}:\n" + broker.log[broker.log.index(said) :][:3000])
-    return Result(history, check(history), nemesis.troubles, errors, sum(client.deaths for client in apart))
-
-
-def _apart(bootstrap: str, history: History, seed: int) -> tuple[list[Apart], Apart, list[Apart]]:
-    def of(kind: type[Client], name: str, **more: object) -> Apart:
-        return Apart(kind, name, bootstrap, history, seed, **more)
-
-    return (
-        [of(TransactionalProducer, f"paid-{n}", topic="paid", partitions=PARTITIONS) for n in range(2)],
-        of(Copier, "copier", source="plain", target="copy"),
-        [
-            of(OtherMember, "mixed-kafka-python", library="kafka-python", group="mixed", topic=GROWN),
-            of(OtherMember, "mixed-aiokafka", library="aiokafka", group="mixed", topic=GROWN),
-            of(TidelogMember, "mixed-tidelog", group="mixed", topic=GROWN),
-        ],
-    )
-
-
-def _others(bootstrap: str, history: History, seed: int, operator: Operator) -> list[Client]:
-    def of(kind: type[Client], name: str, **more: Any) -> Client:
-        return kind(name, bootstrap, history, seed, **more)
-
-    def some() -> int:
-        return PARTITIONS
-
-    return [
-        *(of(PlainProducer, f"plain-{n}", topic="plain", partitions=some) for n in range(2)),
-        of(PlainProducer, "grown", topic=GROWN, partitions=lambda: operator.grown),
-        of(PlainProducer, "trimmed", topic=TRIMMED, partitions=some, keys=50),
-        of(PlainProducer, "compacted", topic=COMPACTED, partitions=some, keys=50),
-        of(PlainProducer, "remade", topic=REMADE, partitions=some, topic_may_go=True),
-        of(Reader, "reads-committed", topics=["paid", "copy"], partitions=PARTITIONS, committed=True),
-        of(Reader, "reads-all", topics=["plain", "paid"], partitions=PARTITIONS, committed=False),
-        of(Reader, "reads-shrinking", topics=[TRIMMED, COMPACTED], partitions=PARTITIONS, committed=False),
-        *(of(GroupMember, f"classic-{n}", group="classic", topic="plain") for n in range(2)),
-        *(of(GroupMember, f"new-{n}", group="new", topic="plain", protocol="consumer") for n in range(2)),
-        of(GroupMember, "mixed-confluent", group="mixed", topic=GROWN, assignor="range"),
-    ]
-
-
-def _end(clients: Sequence[Client | Apart]) -> list[str]:
-    for client in clients:
-        client.stop()
-    errors = []
-    for client in clients:
-        if not client.join(90):
-            errors.append(f"{client.name} hangs:\n{client.stack}")
-        elif client.error is not None:
-            errors.append(f"{client.name}: {client.error}")
-    return errors
-
-
-def _kill(clients: Sequence[Apart]) -> None:
-    for client in clients:
-        client.stop()
-        client.kill()
-
-
-def _wait_for_copies(bootstrap: str) -> list[str]:
-    deadline = now() + 60
-    while now() < deadline:
-        sizes = {
-            topic: sum(map(len, read_all(bootstrap, {topic: PARTITIONS}, committed=True).values()))
-            for topic in ("plain", "copy")
-        }
-        if sizes["plain"] == sizes["copy"]:
-            return []
-        time.sleep(0.5)
-    with connect(bootstrap) as client:  # the checker reports what is missing; this shows what the copier waits for
-        committed = client.committed("copier")
-        return [f"the copier does not finish: {client.group('copier')}, {committed}, {sizes}"]
+        errors += complaints(broker.log)
+    return Result(history, check(history), nemesis.troubles, errors, crew.deaths)
 
 
 def main() -> None:

@@ -49,6 +49,7 @@ def test_our_own_apis_stand_far_from_those_of_kafka() -> None:
         "DecideTransactions": 10_002,
         "DescribeDecision": 10_003,
         "DescribeMemory": 10_004,
+        "DrainBrokers": 10_005,
     }
 
 

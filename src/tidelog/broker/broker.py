@@ -121,6 +121,8 @@ class Broker:
         """Learns what other brokers have changed; None if there are no others."""
         self.move_leader: Callable[[Sequence[tuple[bytes, int]], int], None] | None = None
         """Lets another broker lead partitions (topic id, number); None if there are no others."""
+        self.drain: Callable[[int, bool], Awaitable[None]] | None = None
+        """Lets a broker give everything away and get nothing new, or takes that back; None if there are no others."""
         self.verification: Verification | None = None
         """Asks other brokers about transactions; None if there are no others."""
         self.waits: set[DataWait] = set()  # long polls to wake when the broker stops

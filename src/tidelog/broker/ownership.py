@@ -98,6 +98,8 @@ class Ownership(ABC):
     """Grows with every change of ownership."""
     is_sole: bool
     """True if there is no other broker, so that nothing has to be checked."""
+    drained: frozenset[int] = frozenset()
+    """The brokers that an operator has drained, whether they are up or not: they get nothing to own."""
 
     @abstractmethod
     def brokers(self, listener: str) -> Sequence[BrokerAddress]:

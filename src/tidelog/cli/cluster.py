@@ -2,6 +2,7 @@
 times."""
 
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,7 +13,7 @@ import click
 from tidelog.cli.output import Column, JsonRows, Rows, Shape, TableRows, count, exact, mebibytes, text
 from tidelog.client import Client, ClientOptions, Start, connect
 from tidelog.client.admin.topics import MemoryPartInfo, TopicInfo
-from tidelog.client.errors import RequestTimedOut
+from tidelog.client.errors import BrokerError, RequestTimedOut
 from tidelog.client.options import DEFAULT_BOOTSTRAP, parse_bootstrap
 from tidelog.errors import InvalidSettings
 from tidelog.model import TopicPartition
@@ -21,6 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _AGO = re.compile(r"-(\d+)([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+_LOOK_EVERY_S = 0.2
 START_HELP = (
     "earliest, latest, an offset, -N (the last N offsets of each partition), a time (2026-07-01T08:00Z, "
     "2026-07-01), or a time before now (-90s, -15m, -2h, -1d)"
@@ -145,7 +147,7 @@ def refuse_unknown(unset: Sequence[str], known: Collection[str]) -> None:
 
 @click.group("cluster")
 def group() -> None:
-    """Show brokers and leaders, and move leaders."""
+    """Show brokers and leaders, move leaders, drain brokers; check and clean the object store."""
 
 
 @group.command("info")
@@ -190,15 +192,21 @@ def info(bootstrap: str, as_json: bool) -> None:
 def brokers(bootstrap: str, as_json: bool) -> None:
     """Show the brokers that are up: addresses, the controller, and the number of partitions that each leads."""
     with open_client(bootstrap) as client:
+        drained = set(client.drained_brokers())
         topics = client.topics()
         cluster = client.cluster_info()
     led = Counter(row.leader for topic in topics for row in topic.partitions)
-    columns = [exact("id", "broker"), text("address"), text("rack"), count("partitions", "leads"), text("role", "")]
+    columns = [
+        *(exact("id", "broker"), text("address"), text("rack"), count("partitions", "leads"), text("role", "")),
+        Column("", lambda fields: "drained" if fields["drained"] else ""),
+    ]
     rows = show({"broker": columns}, as_json=as_json)
     for node in cluster.nodes:
         role = "controller" if node.id == cluster.controller_id else ""
         about = {"id": node.id, "address": str(node.address), "rack": node.rack, "role": role}
-        rows.row("broker", {**about, "partitions": led.pop(node.id, 0)})
+        rows.row("broker", {**about, "partitions": led.pop(node.id, 0), "drained": node.id in drained})
+    if down := drained - {node.id for node in cluster.nodes}:
+        rows.say(f"drained and not up: {', '.join(map(str, sorted(down)))}")
     if leaderless := led.total():
         rows.say(f"{leaderless:,} partition{'s' * (leaderless != 1)} without a leader: see tidelog cluster leaders")
     rows.finish()
@@ -266,3 +274,61 @@ def move(partition: TopicPartition, broker: int, bootstrap: str, as_json: bool) 
         {**partition._asdict(), "from_broker": before if before in up else None, "to_broker": broker},
     )
     rows.finish()
+
+
+@group.command("drain")
+@click.argument("broker", type=click.IntRange(min=0))
+@click.option("--undo", is_flag=True, help="Let the broker get partitions again.")
+@click.option(
+    "--timeout",
+    "timeout_s",
+    type=click.FloatRange(min=0),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait until the broker leads nothing.",
+)
+@broker_options
+def drain(broker: int, undo: bool, timeout_s: float, bootstrap: str, as_json: bool) -> None:
+    """Let a broker give its partitions to others, and get no new ones.
+
+    Waits until the broker leads nothing and is not the controller. It stays up, and stays drained after a restart,
+    until --undo. No data is copied."""
+    columns = [exact("broker"), count("partitions", "still leads"), text("role", "")]
+    rows = show(
+        {"draining": columns, "drained": [exact("broker", "drained")], "undone": [exact("broker", "undone")]},
+        as_json=as_json,
+    )
+    with open_client(bootstrap) as client:
+        up = [node.id for node in client.cluster_info().nodes]
+        if broker not in up and not (undo and broker in client.drained_brokers()):
+            raise click.ClickException(f"broker {broker} is not up; these are: {', '.join(map(str, up))}")
+        try:
+            client.drain_broker(broker, not undo)
+        except BrokerError as error:
+            raise click.ClickException(error.message or str(error)) from None
+        if not undo:
+            _wait_until_idle(client, broker, timeout_s, rows)
+    rows.row("undone" if undo else "drained", {"broker": broker})
+    rows.finish()
+
+
+def _wait_until_idle(client: Client, broker: int, timeout_s: float, rows: Rows) -> None:
+    deadline = time.monotonic() + timeout_s
+    told: tuple[int, str] | None = None
+    while True:
+        led = sum(row.leader == broker for topic in client.topics() for row in topic.partitions)
+        role = "controller" if client.cluster_info().controller_id == broker else ""
+        if not led and not role:
+            return
+        if (led, role) != told:
+            told = (led, role)
+            rows.row("draining", {"broker": broker, "partitions": led, "role": role})
+            rows.finish()
+        if time.monotonic() > deadline:
+            raise click.ClickException(
+                f"broker {broker} is drained, but after {timeout_s:g} s it still leads {led:,} partitions"
+                f"{' and is the controller' * bool(role)}. Look at the log of the controller; run the same command "
+                "again to go on waiting, or with --undo to take it back"
+            )
+        time.sleep(_LOOK_EVERY_S)

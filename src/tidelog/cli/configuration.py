@@ -113,6 +113,28 @@ def _address(text: str) -> tuple[str, int]:
 _NODE = NodeSettings()
 _IN_CLUSTER = ClusterSettings("-", "-")
 _STORAGE = StorageSettings()
+_CLUSTER_KEYS = {
+    f"{CLUSTER}{name}": _Key(str(getattr(_IN_CLUSTER, name.replace("-", "_"))), _number, help_)
+    for name, help_ in (
+        ("linger-ms", "How long appends are gathered before they are uploaded together."),
+        ("bundle-bytes", "Appends of this size are uploaded without waiting for more."),
+        ("buffer-bytes", "Limit of appended data that is not uploaded yet."),
+        ("cache-bytes", "Memory that caches data read from the object store."),
+        ("uploads", "Maximum number of uploads of appended data at the same time."),
+        ("append-timeout-ms", "An append that is not committed after this time fails; the producer retries it."),
+        ("heartbeat-ms", "Interval between heartbeats of a broker, and between two looks for changes."),
+        ("fence-after-ms", "A broker whose heartbeats fail for this long stops serving until they succeed again."),
+        ("dead-after-ms", "A broker without heartbeats for this long is presumed dead; others take over."),
+        ("hand-over-ms", "How long a broker that stops waits for others to take over its partitions."),
+        ("segment-bytes", "Size up to which small pieces of a partition are merged into one object."),
+        ("merge-fan-in", "Number of neighboring pieces of similar size that are merged."),
+        ("merge-interval-ms", "Interval between two searches for pieces to merge."),
+        ("garbage-grace-ms", "How long an object is kept after the last partition stopped using it."),
+        ("garbage-interval-ms", "Interval between two removals of such objects."),
+        ("orphan-age-ms", "Objects of this age that were never committed are garbage."),
+        ("orphan-interval-ms", "Interval between two searches for such objects, which list the whole object store."),
+    )
+}
 KEYS: dict[str, _Key] = {
     "data-dir": _Key(_NODE.data_dir, _text, "Directory of all data."),
     "node-id": _Key(str(_NODE.node_id), _node_id, "Id of this broker; in a cluster also auto: an unused one."),
@@ -153,18 +175,7 @@ KEYS: dict[str, _Key] = {
     "cluster.storage": _Key(
         "", _text, "URL of the cluster's object store: s3://bucket/prefix, gs://..., az://..., file:///directory."
     ),
-    "cluster.linger-ms": _Key(
-        str(_IN_CLUSTER.linger_ms), _number, "How long appends are gathered before they are uploaded together."
-    ),
-    "cluster.bundle-bytes": _Key(
-        str(_IN_CLUSTER.bundle_bytes), _number, "Appends of this size are uploaded without waiting for more."
-    ),
-    "cluster.buffer-bytes": _Key(
-        str(_IN_CLUSTER.buffer_bytes), _number, "Limit of appended data that is not uploaded yet."
-    ),
-    "cluster.cache-bytes": _Key(
-        str(_IN_CLUSTER.cache_bytes), _number, "Memory that caches data read from the object store."
-    ),
+    **_CLUSTER_KEYS,
     "log-level": _Key("info", _one_of("debug", "info", "warning", "error"), "Lowest level of messages to log."),
     "log-format": _Key("auto", _one_of("auto", "human", "json"), "auto: human on a terminal, json otherwise."),
 }

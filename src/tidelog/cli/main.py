@@ -23,7 +23,11 @@ FAILED, INTERRUPTED = 1, 130
 _COMMANDS = {
     "archive": ("tidelog.cli.archive", "command", "Export a topic to Parquet or Delta, each record exactly once."),
     "audit": ("tidelog.cli.audit", "command", "Check every CRC and look for missing offsets, in parallel."),
-    "cluster": ("tidelog.cli.cluster", "group", "Show brokers and leaders, and move leaders."),
+    "cluster": (
+        "tidelog.cli.cluster_storage",
+        "group",
+        "Show brokers and leaders, move and drain them; check the store.",
+    ),
     "completion": ("tidelog.cli.completion", "command", "Print a shell completion script."),
     "config": ("tidelog.cli.serve", "config", "Show a broker's settings and where they come from."),
     "consume": ("tidelog.cli.consume", "command", "Read records from a topic."),

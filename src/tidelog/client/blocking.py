@@ -228,6 +228,8 @@ class Client(Blocking):
     cluster_info = blocking(Admin.cluster_info, of=_admin)
     memory = blocking(Admin.memory, of=_admin)
     move_leader = blocking(Admin.move_leader, of=_admin)
+    drain_broker = blocking(Admin.drain_broker, of=_admin)
+    drained_brokers = blocking(Admin.drained_brokers, of=_admin)
 
     def partitions(self, topic: str) -> list[PartitionInfo]:
         """Every partition of a topic, with its first offset and its end offset."""

@@ -3,7 +3,7 @@
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
-from tidelog.metadata.registry import Registry
+from tidelog.metadata.registry import DEAD_AFTER_S, Registry
 from tidelog.metadata.sqlite.snapshot import snapshot as sqlite_snapshot
 from tidelog.metadata.sqlite.store import SqliteStore, file_in
 from tidelog.metadata.store import MetadataStore
@@ -25,12 +25,21 @@ async def open_store(place: str) -> MetadataStore:
     return await PostgresStore.open(PostgresSettings.parse(place))
 
 
-async def open_registry(url: str, log_tables: "Component") -> Registry:
+async def open_for_reading(url: str) -> MetadataStore:
+    """The metadata of a cluster in a PostgreSQL database, for tools that only read: its tables are neither created
+    nor upgraded."""
+    from tidelog.metadata.postgres import PostgresStore
+    from tidelog.postgres import PostgresSettings, Session
+
+    return PostgresStore(await Session.open(PostgresSettings.parse(url), name="tidelog tool"))
+
+
+async def open_registry(url: str, log_tables: "Component", *, dead_after_s: float = DEAD_AFTER_S) -> Registry:
     """The registry of a cluster in a PostgreSQL database, which also has the tables of its logs."""
     from tidelog.metadata.postgres.registry import PostgresRegistry
     from tidelog.postgres import PostgresSettings
 
-    return await PostgresRegistry.open(PostgresSettings.parse(url), log_tables)
+    return await PostgresRegistry.open(PostgresSettings.parse(url), log_tables, dead_after_s=dead_after_s)
 
 
 def snapshot(data_dir: str) -> AbstractAsyncContextManager[MetadataStore]:

@@ -36,6 +36,17 @@ class UnknownBroker(InvalidInput):
     kafka_code = 102
 
 
+class NoOtherBroker(InvalidInput):
+    """No other broker could take what this one owns."""
+
+
+def no_other(broker_id: int) -> NoOtherBroker:
+    return NoOtherBroker(
+        f"broker {broker_id} cannot be drained: no other broker that is up may take its partitions; start another"
+        " one, or take back the drain of another"
+    )
+
+
 def group_shard(number: int) -> str:
     return f"group/{number}"
 
@@ -63,7 +74,7 @@ class Membership(NamedTuple):
     own."""
     rack: str | None = None
     is_draining: bool = False
-    """The broker gives everything away and gets nothing new."""
+    """The broker is about to stop: it gives everything away and gets nothing new."""
 
 
 class Lease(NamedTuple):
@@ -94,7 +105,8 @@ class Beat(NamedTuple):
 class Changes(NamedTuple):
     """What changed after some version, up to `version`; leaderships may be newer, and are then reported again. All
     brokers and all leases; only the leaderships that changed, and the topics whose logs were deleted. `is_whole`:
-    these are all leaderships, because it is no longer known which topics were deleted."""
+    these are all leaderships, because it is no longer known which topics were deleted. `drained`: the brokers that an
+    operator has drained, also those that are not registered."""
 
     version: int
     brokers: Sequence[Membership]
@@ -102,6 +114,7 @@ class Changes(NamedTuple):
     leaderships: Sequence[Leadership]
     deleted: Sequence[bytes]
     is_whole: bool
+    drained: Sequence[int] = ()
 
 
 class Registry(Protocol):
@@ -119,7 +132,13 @@ class Registry(Protocol):
         assigned anew. Nothing happens if this incarnation is not registered."""
 
     async def drain(self, broker_id: int, draining: bool) -> None:
-        """UnknownBroker: it is not registered."""
+        """For a broker that is about to stop; a new incarnation begins without. UnknownBroker: it is not
+        registered."""
+
+    async def set_drained(self, broker_id: int, is_drained: bool) -> None:
+        """The wish of an operator: the broker must own nothing. It lasts until it is taken back, also if the broker
+        is down meanwhile. UnknownBroker: it is not registered, nor is there such a wish to take back. NoOtherBroker:
+        no other live broker may own things."""
 
     async def changes_since(self, version: int) -> Changes:
         """-1: everything."""

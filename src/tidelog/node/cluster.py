@@ -20,6 +20,7 @@ from tidelog.broker.configs import BROKER, BrokerConfig
 from tidelog.broker.membership.broker_ids import automatic_broker_id
 from tidelog.broker.membership.member import Member
 from tidelog.broker.membership.ownership import ClusterOwnership, Owned
+from tidelog.broker.membership.pulse import Timing
 from tidelog.broker.ownership import NOBODY
 from tidelog.broker.peers import Peers
 from tidelog.broker.producer_ids import ProducerIds
@@ -42,10 +43,8 @@ from tidelog.wire.generated.create_topics import CreatableTopic, CreateTopicsReq
 from tidelog.wire.generated.metadata import MetadataRequest, MetadataRequestTopic
 from tidelog.wire.primitives import Struct
 
-_FOLLOW_EVERY_S = 1.0
 _RETRY_S = 0.5
 _PATIENCE_S = 5.0
-_HAND_OVER_S = 5.0
 _ANNOUNCE_S = 1.0
 _FORWARD_S = 60.0
 INTER_BROKER_LISTENER = "PLAINTEXT"
@@ -72,7 +71,8 @@ class ClusterNode:
         cluster, settings = self._cluster, self._settings
         self._metadata = await open_store(cluster.metadata)
         started.push_async_callback(self._metadata.close)
-        registry = await open_registry(cluster.metadata, cluster_tables())
+        timing = Timing(cluster.heartbeat_ms / 1000, cluster.fence_after_ms / 1000, cluster.dead_after_ms / 1000)
+        registry = await open_registry(cluster.metadata, cluster_tables(), dead_after_s=timing.dead_after)
         started.push_async_callback(registry.close)
         if self.node_id == AUTO:
             self.node_id = await _when_reachable(lambda: automatic_broker_id(self._metadata, registry))
@@ -83,7 +83,7 @@ class ClusterNode:
             cluster, settings.storage, self.node_id, lambda: ownership.controller().broker_id == self.node_id
         )
         started.push_async_callback(close_logs, self._logs)
-        self._member = Member(registry, ownership)
+        self._member = Member(registry, ownership, timing=timing)
         return ownership
 
     async def start(self, config: BrokerConfig, started: AsyncExitStack) -> Broker:
@@ -110,7 +110,9 @@ class ClusterNode:
         )
         started.push_async_callback(broker.close)
         broker.verification = Verification(peers, ownership, broker.find)
-        self._duties = ClusterDuties(broker, self._member, metadata, factory, peers, markers)
+        self._duties = ClusterDuties(
+            broker, self._member, metadata, factory, peers, markers, follow_every_s=self._cluster.heartbeat_ms / 1000
+        )
         started.push_async_callback(self._duties.close)
         await _when_reachable(self._duties.follow)
         return broker
@@ -121,7 +123,7 @@ class ClusterNode:
         again."""
         self._duties.start()
         self._member.start()
-        started.push_async_callback(self._member.stop, _HAND_OVER_S)
+        started.push_async_callback(self._member.stop, self._cluster.hand_over_ms / 1000)
         await self._duties.until_there_is_a_controller()
 
 
@@ -155,6 +157,8 @@ class ClusterDuties:
         factory: CoordinatorFactory,
         peers: Peers,
         markers: Markers,
+        *,
+        follow_every_s: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._broker = broker
@@ -163,6 +167,7 @@ class ClusterDuties:
         self._factory = factory
         self._peers = peers
         self._markers = markers
+        self._follow_every_s = follow_every_s
         self._clock = clock
         self._coordinators: Coordinators | None = None  # while this broker is in office, with everything loaded
         self._taking_office: asyncio.Task[None] | None = None
@@ -175,6 +180,7 @@ class ClusterDuties:
         broker.on_created = self._wait_for_leaders
         broker.create_elsewhere = self._create_elsewhere
         broker.move_leader = member.move
+        broker.drain = member.drain
         broker.refresh = self.refresh
         broker.forward = self._forward
         broker.topics.broker_count = lambda: len(member.ownership.members)
@@ -284,7 +290,7 @@ class ClusterDuties:
                 trouble.worked(self)
             except Exception as error:  # whatever it is, it is tried again
                 trouble.failed(self, error)
-            await asyncio.sleep(_FOLLOW_EVERY_S)
+            await asyncio.sleep(self._follow_every_s)
 
     async def follow(self) -> None:
         """Apply what the controller has changed; it knows its own changes."""

@@ -1,5 +1,7 @@
 """Opens a connection to PostgreSQL, with everything that a session of ours needs to be safe."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 import asyncpg
@@ -42,7 +44,7 @@ async def connect(settings: PostgresSettings, name: str) -> tuple[Connection, Ba
             "tcp_keepalives_count": "3",
         },
     )
-    try:
+    with closed_after_failure(connection):
         row = await connection.fetchrow(
             "SELECT backend_start, pg_is_in_recovery() AS is_standby,"
             " current_setting('synchronous_commit') AS durable"
@@ -55,6 +57,17 @@ async def connect(settings: PostgresSettings, name: str) -> tuple[Connection, Ba
         if row["durable"] == "off":  # a commit that was acknowledged could be lost
             await connection.execute("SET synchronous_commit = on", timeout=settings.connect_timeout_s)
         return connection, Backend(connection.get_server_pid(), row["backend_start"])
+
+
+@contextmanager
+def closed_after_failure(connection: Connection) -> Iterator[None]:
+    """For the first steps over a new connection. The driver has one error for a connection that is already lost and
+    for settings that it refuses; here it can only be the former, which passes: ConnectionError."""
+    try:
+        yield
+    except asyncpg.InterfaceError as error:
+        connection.terminate()
+        raise ConnectionError(str(error)) from error
     except BaseException:
         connection.terminate()
         raise

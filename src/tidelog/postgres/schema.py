@@ -52,14 +52,14 @@ def scripted(name: str, scripts: Sequence[str]) -> Component:
 
 async def bring_up_to_date(connection: Connection, schema: str, components: Iterable[Component], where: str) -> None:
     """Create what is missing. MetadataTooNew if a newer Tidelog has been here."""
-    stored = await _stored(connection, schema)
+    stored = await stored_versions(connection, schema)
     _refuse_newer(components, stored, where)
     if all(stored.get(each.name) == each.version for each in components):
         return
     async with connection.transaction():
         await connection.execute("SET LOCAL statement_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0")
         await connection.execute("SELECT pg_advisory_xact_lock($1, $2)", _LOCKS, _lock_of(schema))
-        stored = await _stored(connection, schema)  # another broker may have been faster
+        stored = await stored_versions(connection, schema)  # another broker may have been faster
         _refuse_newer(components, stored, where)
         if not await connection.fetchval("SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)", schema):
             await connection.execute(f'CREATE SCHEMA "{schema}"')
@@ -84,7 +84,7 @@ def _refuse_newer(components: Iterable[Component], stored: dict[str, int], where
             )
 
 
-async def _stored(connection: Connection, schema: str) -> dict[str, int]:
+async def stored_versions(connection: Connection, schema: str) -> dict[str, int]:
     if not await _has_versions(connection, schema):
         return {}
     found = await connection.fetch("SELECT component, max(version) AS version FROM tidelog_schema GROUP BY component")

@@ -31,7 +31,7 @@ from typing import Any, TypeAlias, TypeVar
 import structlog
 
 from tidelog.errors import OutcomeUnknown, StorageUnavailable, StoreClosed, TidelogError, fresh
-from tidelog.postgres.connecting import Backend, connect, end
+from tidelog.postgres.connecting import Backend, closed_after_failure, connect, end
 from tidelog.postgres.failures import (
     explained,
     is_for_operator,
@@ -214,7 +214,7 @@ class Session:
 
     async def _open_connection(self) -> None:
         connection, backend = await connect(self.settings, self._name)
-        try:
+        with closed_after_failure(connection):
             if self._lost is not None:
                 await end(self._lost, connection, self.settings.connect_timeout_s)
                 self._lost = None
@@ -223,9 +223,6 @@ class Session:
                     where = f"the schema {self.settings.schema} of {self.settings}"
                     await bring_up_to_date(connection, self.settings.schema, self._components, where)
                 self._is_current = True
-        except BaseException:
-            connection.terminate()
-            raise
         self._connection, self._backend = connection, backend
         connection.add_termination_listener(lambda _: self._wake.set())
 

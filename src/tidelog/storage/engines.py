@@ -10,7 +10,10 @@ from tidelog.storage.local.direct import local_log, local_logs
 from tidelog.storage.log import LogStore
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
     from tidelog.postgres import Component
+    from tidelog.storage.shared.tools import StorageTools
 
 
 def open_log_store(data_dir: str, settings: StorageSettings) -> LogStore:
@@ -36,6 +39,13 @@ async def claim_cluster_storage(cluster: ClusterSettings, cluster_id: str) -> No
     from tidelog.storage.shared.opening import claim_storage
 
     await claim_storage(cluster, cluster_id)
+
+
+def open_cluster_tools(cluster: ClusterSettings, cluster_id: str) -> "AbstractAsyncContextManager[StorageTools]":
+    """For operators: check the storage of a cluster, and remove garbage, without a broker."""
+    from tidelog.storage.shared.tools import open_storage_tools
+
+    return open_storage_tools(cluster, cluster_id)
 
 
 def cluster_tables() -> "Component":

@@ -5,6 +5,7 @@ TIDELOG_SEED=17 pytest tests/broker/membership/test_simulation.py -k random
 
 import os
 from collections import Counter
+from contextlib import suppress
 
 import pytest
 
@@ -14,8 +15,8 @@ from tests.support.fake_order import Call, Moment
 from tidelog.broker.membership.assignment import fair_share
 from tidelog.broker.membership.ownership import Owned
 from tidelog.broker.ownership import NOBODY, Coordinated, NotController, NotCoordinator, NotLeader
-from tidelog.errors import OutcomeUnknown
-from tidelog.metadata.registry import CONTROLLER, SHARD_LEASES
+from tidelog.errors import InvalidInput, OutcomeUnknown
+from tidelog.metadata.registry import CONTROLLER, SHARD_LEASES, NoOtherBroker
 
 FIRST, SECOND = b"first topic id..", b"second topic id."
 SEEDS = [int(os.environ["TIDELOG_SEED"])] if "TIDELOG_SEED" in os.environ else list(range(25))
@@ -235,12 +236,33 @@ def test_an_operator_can_drain_a_broker_and_take_that_back() -> None:
         cluster = make()
         await cluster.until(cluster.is_whole, 10)
         controller = cluster.database.owner(CONTROLLER).broker_id
-        cluster.database.drain(controller, True)
+        cluster.database.set_drained(controller, True)
         await cluster.until(lambda: not cluster.owned_by(controller), 5)
         await cluster.until(cluster.is_whole, 3)
         assert controller in cluster.database.brokers
-        cluster.database.drain(controller, False)
+        cluster.database.set_drained(controller, False)
         await cluster.until(lambda: len(cluster.owned_by(controller)) >= 30, 15)
+        await cluster.end()
+
+    run(main())
+
+
+def test_a_drained_broker_is_still_drained_when_it_is_started_again() -> None:
+    async def main() -> None:
+        cluster = make()
+        await cluster.until(cluster.is_whole, 10)
+        controller = cluster.database.owner(CONTROLLER).broker_id
+        cluster.database.set_drained(controller, True)
+        await cluster.until(lambda: not cluster.owned_by(controller), 5)
+        await cluster.kill(controller)
+        await cluster.run_for(2 * FAILOVER_S)
+        cluster.start(controller)
+        await cluster.run_for(2 * FAILOVER_S)
+        assert controller in cluster.database.brokers
+        assert not cluster.owned_by(controller)
+        governing = cluster.brokers[cluster.database.owner(CONTROLLER).broker_id].member
+        with pytest.raises(InvalidInput, match="is drained"):
+            governing.move([(FIRST, 0)], controller)
         await cluster.end()
 
     run(main())
@@ -374,7 +396,8 @@ def test_random_faults(seed: int) -> None:
                     broker.is_dead = True
                     del cluster.brokers[broker_id]
                 case 6 if broker_id in cluster.database.brokers:
-                    cluster.database.drain(broker_id, random.random() < 0.5)
+                    with suppress(NoOtherBroker):
+                        cluster.database.set_drained(broker_id, random.random() < 0.5)
                 case 7 if broker is None:
                     cluster.start(broker_id)
                 case 8 if broker is not None:
@@ -387,8 +410,8 @@ def test_random_faults(seed: int) -> None:
             broker.resume()
             broker.is_cut_off, broker.delay_s = False, 0.0
         await cluster.run_for(TIMING.dead_after)  # the last jump of the clock may have been just now
-        for broker_id in list(cluster.database.brokers):
-            cluster.database.drain(broker_id, False)  # one that was fenced meanwhile is still being drained
+        for broker_id in list(cluster.database.drained):
+            cluster.database.set_drained(broker_id, False)
         await cluster.until(cluster.is_whole, 2 * FAILOVER_S)
         await cluster.run_for(20)
         low, high = fair_share(37, len(cluster.brokers))

@@ -10,6 +10,7 @@ from tidelog.model import LeaderEpoch, PartitionIdentity, ProducerId
 from tidelog.storage.log import AbortedTransaction
 from tidelog.storage.shared.order import (
     FORGOTTEN_AFTER_MS,
+    Cleaned,
     Extent,
     Leader,
     LogId,
@@ -60,7 +61,7 @@ def test_a_new_log_is_empty_and_its_first_leader_has_epoch_0(engine: str) -> Non
         await order.create(topic.partitions(2))
         assert await order.take_over(topic.partitions(2), 7) == [0, 0]
         log = await order.load(topic.partition(1), Leader(7, LeaderEpoch(0)))
-        assert log[1:] == (0, 0, (), None, (), ())
+        assert log[1:] == (0, 0, (), None, (), (), Cleaned())
 
     run(engine, scenario)
 
@@ -250,6 +251,27 @@ def test_compaction_may_leave_gaps_or_nothing(engine: str) -> None:
         assert (log.extents, log.high_watermark) == ((inner,), 40)
         assert await order.dead_objects(LATER, 10) == ["b/0", "b/1", "b/2", "b/3", "s/2"]
         assert await order.commit("b/9", 10, 1, [part(log_id, 40, 49)], NOW) == {log_id}
+
+    run(engine, scenario)
+
+
+def test_how_far_a_log_is_compacted_is_known_to_the_next_leader_and_never_goes_back(engine: str) -> None:
+    async def scenario(brokers: Brokers) -> None:
+        order, partition, log_id = await one_log(brokers)
+        aborts = [AbortedTransaction(ProducerId(7), at, at + 1, at + 2) for at in (0, 2, 4)]
+        whole = part(log_id, 0, 9)._replace(aborted=aborts)
+        assert await order.commit("b/0", 10, 1, [whole], NOW) == {log_id}
+        for _ in range(2):
+            await order.keep_cleaned(log_id, FIRST, Cleaned(6, NOW), [1, 5])
+        await order.keep_cleaned(log_id, FIRST, Cleaned(4, None), [])
+        [epoch] = await order.take_over([partition], 2)
+        log = await order.load(partition, Leader(2, epoch))
+        assert (log.cleaned, log.aborted) == (Cleaned(6, None), (aborts[1],))
+        with pytest.raises(NotTheLeader):
+            await order.keep_cleaned(log_id, FIRST, Cleaned(9, None), [3])
+        with pytest.raises(UnknownLog):
+            await order.keep_cleaned(LogId(10**9), FIRST, Cleaned(9, None), [3])
+        assert (await order.load(partition, Leader(2, epoch))).cleaned == Cleaned(6, None)
 
     run(engine, scenario)
 

@@ -14,7 +14,7 @@ from typing import Any
 from tests.support.orders import EXTENT_BYTES, connected, led, new_topic, offsets, part, postgres_settings
 from tidelog.model import LeaderEpoch, TopicIdentity
 from tidelog.postgres import Connection, PostgresSettings
-from tidelog.storage.shared.order import Extent, Leader, LogId, ProducerSnapshot
+from tidelog.storage.shared.order import Cleaned, Extent, Leader, LogId, ProducerSnapshot
 from tidelog.storage.shared.postgres import order as postgres_order
 from tidelog.storage.shared.postgres import statements
 from tidelog.storage.shared.postgres.functions import FUNCTIONS
@@ -52,6 +52,7 @@ EXPECTED: dict[str, set[str]] = {
     "REMOVE_OLD": {"extents_pkey"},
     "ADD_NEW": set(),
     "KEEP_SNAPSHOT": set(),
+    "FORGET_VOID": {"aborted_pkey"},
     "FIND_BEFORE_START": {"extents_pkey"},
     "REMOVE_BEFORE_START": {"extents_pkey"},
     "FORGET_ABORTED": {"aborted_pkey"},
@@ -219,6 +220,7 @@ async def call_everything(order: PostgresOrder) -> None:
     new = Extent(0, 499, "s/new", 0, 5, 1)
     assert await order.replace(log.log_id, leader, "s/new", 5, log.extents[:50], [new], None, NOW)
     await order.keep_snapshot(log.log_id, leader, ProducerSnapshot(900, b""))
+    await order.keep_cleaned(log.log_id, leader, Cleaned(500, NOW), [109, 209])
     await order.move_start(log.log_id, leader, 900, NOW)
     assert offsets(await order.load(big.partition(5), leader))[0] == (900, 909)
     await order.delete(topic.topic_id, NOW)

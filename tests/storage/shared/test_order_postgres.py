@@ -26,10 +26,12 @@ from tests.support.orders import (
 )
 from tests.support.postgres import server
 from tidelog.errors import OutcomeUnknown, StorageUnavailable
-from tidelog.model import LeaderEpoch, PartitionIdentity
-from tidelog.postgres import Connection, PostgresSettings
-from tidelog.storage.shared.order import Extent, Leader, LogId, LogPart, NotTheLeader, Order
+from tidelog.model import LeaderEpoch, PartitionIdentity, TopicIdentity
+from tidelog.postgres import Component, Connection, PostgresSettings
+from tidelog.storage.shared.order import Cleaned, Extent, Leader, LogId, LogPart, NotTheLeader, Order
 from tidelog.storage.shared.postgres import order as postgres_order
+from tidelog.storage.shared.postgres.order import PostgresOrder
+from tidelog.storage.shared.postgres.schema import TABLES
 
 NOW = 1_700_000_000_000
 LATER = NOW + 1
@@ -491,3 +493,29 @@ def test_without_postgres_calls_fail_and_work_again_by_themselves_when_it_is_bac
         assert len((await order.load(partition, FIRST)).extents) == 3
 
     over_a_wire(test)
+
+
+def test_tables_of_version_1_are_brought_up_to_date_with_their_logs(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def first_version(connection: Connection, _stored: int) -> None:
+        await connection.execute(TABLES)
+        await connection.execute(
+            "CREATE FUNCTION load_log(bytea, integer, integer, integer) RETURNS integer LANGUAGE sql AS 'SELECT 1'"
+        )
+        await connection.execute("INSERT INTO logs (topic_id, topic, partition) VALUES ($1, 'old', 0)", b"i" * 16)
+
+    async def whole() -> None:
+        where = postgres_settings()
+        with monkeypatch.context() as patch:
+            patch.setattr(postgres_order, "COMPONENT", Component("order", 1, first_version))
+            await (await PostgresOrder.open(where)).close()
+        order = await PostgresOrder.open(where)
+        try:
+            partition = TopicIdentity("old", b"i" * 16).partition(0)
+            [epoch] = await order.take_over([partition], 1)
+            log = await order.load(partition, Leader(1, epoch))
+            await order.keep_cleaned(log.log_id, Leader(1, epoch), Cleaned(0, NOW), [])
+            assert (await order.load(partition, Leader(1, epoch))).cleaned == Cleaned(0, NOW)
+        finally:
+            await order.close()
+
+    asyncio.run(whole())

@@ -19,7 +19,7 @@ import structlog
 from tidelog.broker.membership.assignment import Step, Thing, next_step
 from tidelog.broker.membership.ownership import ClusterOwnership, OwnershipListener, leaders_of, steady_clock
 from tidelog.broker.membership.pulse import Pulse, Timing
-from tidelog.errors import Fenced
+from tidelog.errors import Fenced, InvalidInput
 from tidelog.metadata.registry import CONTROLLER, Beat, Membership, Registry, UnknownBroker
 from tidelog.metadata.store import Fence
 from tidelog.storage.trouble import Trouble
@@ -110,7 +110,15 @@ class Member:
         self.ownership.check_controller()
         if broker_id not in self.ownership.members:
             raise UnknownBroker(f"broker {broker_id} is not up")
+        if broker_id in self.ownership.drained:
+            raise InvalidInput(f"broker {broker_id} is drained: take that back first")
         self._wishes.update(dict.fromkeys(things, broker_id))
+        self.hurry()
+
+    async def drain(self, broker_id: int, is_drained: bool) -> None:
+        """Let a broker give everything away and get nothing new, or take that back. Raises UnknownBroker,
+        NoOtherBroker."""
+        await self._registry.set_drained(broker_id, is_drained)
         self.hurry()
 
     async def stop(self, within_s: float) -> None:
@@ -228,9 +236,6 @@ class Member:
             lost, gained = self.ownership.apply(changes, leaders)
             if trusted_until is not None:
                 self.ownership.trust(trusted_until)
-            mine = self.ownership.members.get(self._me.broker_id)
-            if mine is not None and mine.incarnation == self._me.incarnation and not self._is_stopping:
-                self._me = self._me._replace(is_draining=mine.is_draining)  # as an operator wants it
             if not lost.is_empty:
                 for listener in self._listeners:
                     _tell(listener.lost, lost)
@@ -263,6 +268,8 @@ class Member:
         beat, me = self._last, self._me
         if beat is None or beat.has_controller or me.is_draining or not me.addresses or not self._is_registered:
             return
+        if me.broker_id in self.ownership.drained:
+            return
         if await self._registry.stand_for_controller(me) is not None:
             log.info("the broker is the controller", broker_id=me.broker_id)
             self.hurry()
@@ -276,7 +283,9 @@ class Member:
         is_urgent = True
         while is_urgent and self.controller_fence == fence:
             self._wishes = {
-                thing: broker for thing, broker in self._wishes.items() if broker in self.ownership.members
+                thing: broker
+                for thing, broker in self._wishes.items()
+                if broker in self.ownership.members and broker not in self.ownership.drained
             }
             now_known = (self.ownership.known_version, fence, tuple(self._wishes.items()))
             if now_known == self._decided_at:

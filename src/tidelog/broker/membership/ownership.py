@@ -83,6 +83,7 @@ class ClusterOwnership(Ownership):
         """Of the registry."""
         self.members: dict[int, Membership] = {}
         """The registered brokers."""
+        self.drained: frozenset[int] = frozenset()
         self.addresses: dict[str, Address] = {}
         """Where clients reach this broker, by listener."""
         self.on_advertise: Callable[[], None] = lambda: None
@@ -195,7 +196,11 @@ class ClusterOwnership(Ownership):
 
     def able(self) -> set[int]:
         """The brokers that may own things."""
-        return {each.broker_id for each in self.members.values() if each.addresses and not each.is_draining}
+        return {
+            each.broker_id
+            for each in self.members.values()
+            if each.addresses and not each.is_draining and each.broker_id not in self.drained
+        }
 
     def known(self, wishes: Mapping[Thing, int]) -> Known:
         """What the controller decides from; a copy."""
@@ -218,6 +223,7 @@ class ClusterOwnership(Ownership):
         `leaders` is `leaders_of(changes)`, if that was found out before."""
         self.known_version = changes.version
         self.members = {each.broker_id: each for each in changes.brokers}
+        self.drained = frozenset(changes.drained)
         me = self.members.get(self.node_id)
         was_registered, self._is_registered = (
             self._is_registered,

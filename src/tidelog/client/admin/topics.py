@@ -41,6 +41,7 @@ from tidelog.wire.generated.describe_configs import (
     DescribeConfigsResponse,
 )
 from tidelog.wire.generated.describe_memory import DescribeMemoryRequest, DescribeMemoryResponse
+from tidelog.wire.generated.drain_brokers import DrainableBroker, DrainBrokersRequest, DrainBrokersResponse
 from tidelog.wire.generated.incremental_alter_configs import (
     AlterableConfig,
     AlterConfigsResource,
@@ -158,6 +159,28 @@ class Admin:
                 now = f"broker {leader} leads it" if leader != NO_NODE else "it has no leader"
                 raise RequestTimedOut(f"{tried}: not done within {self._cluster.options.timeout_ms} ms; {now}")
             await asyncio.sleep(backoff.next_s())
+
+    async def drain_broker(self, node: int, is_drained: bool) -> None:
+        """Let a broker give its partitions to others and get no new ones, or take that back. Does not wait until the
+        broker leads nothing."""
+        await self._drain([DrainableBroker(node, is_drained)], f"draining broker {node}")
+
+    async def drained_brokers(self) -> list[int]:
+        """The brokers that are drained, also those that are not up."""
+        try:
+            return await self._drain([], "listing drained brokers")
+        except IncompatibleBroker:
+            return []
+
+    async def _drain(self, wanted: Sequence[DrainableBroker], tried: str) -> list[int]:
+        async def attempt() -> list[int]:
+            response: DrainBrokersResponse = await self._cluster.request(
+                "DrainBrokers", DrainBrokersRequest(list(wanted))
+            )
+            check(response.error_code, tried, response.error_message)
+            return response.drained
+
+        return await self._cluster.retrying(attempt)
 
     async def _leader(self, partition: TopicPartition) -> int:
         row = next((row for row in (await self.topic(partition.topic)).partitions if row[0] == partition[1]), None)

@@ -113,6 +113,10 @@ def _is_not_transactional(message: Any) -> bool:  # noqa: ANN401  (InitProducerI
     return message.transactional_id is None
 
 
+def _changes_something(message: Any) -> bool:  # noqa: ANN401  (DrainBrokers)
+    return bool(message.brokers)
+
+
 TABLE: dict[int, ApiRow] = {
     0: _row("produce", _on_transaction(WRITE, is_coordinated=False), _each(WRITE, TOPIC, "topic_data")),
     1: _row("fetch", _each(READ, TOPIC, "topics", by_handler=True)),
@@ -225,5 +229,6 @@ TABLE: dict[int, ApiRow] = {
     ),
     10003: _row("describe_decision", Demand(DESCRIBE, TRANSACTIONAL_ID, "scope")),  # ids begin with their scope
     10004: _row("describe_memory", _on_cluster(DESCRIBE)),
+    10005: _row("drain_brokers", _on_cluster(DESCRIBE), Demand(ALTER, CLUSTER, when=_changes_something)),
 }
 OFFERED: tuple[Api, ...] = tuple(APIS[key] for key in TABLE)

@@ -19,12 +19,14 @@ from tidelog.metadata.registry import (
     Membership,
     Registry,
     UnknownBroker,
+    no_other,
 )
 from tidelog.metadata.store import Fence
 from tidelog.postgres import Component, PostgresSettings, Session
 
 _PAGE = 2_000  # leaderships that are read at once, so that the event loop is not blocked
-_BEAT_DEADLINE_S = 3.0
+_BEAT_DEADLINE = 3 / 8
+"""For one beat, as a share of the time after which a broker is presumed dead: there must be time for a second one."""
 
 _HEAD = """
 SELECT registry.version,
@@ -32,7 +34,8 @@ SELECT registry.version,
         FROM (SELECT broker_id, incarnation, addresses, rack, is_draining FROM brokers) AS each) AS brokers,
     (SELECT coalesce(json_agg(json_build_array(scope, broker_id, epoch) ORDER BY scope), '[]')::text
         FROM leases) AS leases,
-    (SELECT coalesce(array_agg(topic_id), '{}') FROM deleted_topics WHERE version > $1) AS deleted
+    (SELECT coalesce(array_agg(topic_id), '{}') FROM deleted_topics WHERE version > $1) AS deleted,
+    (SELECT coalesce(array_agg(broker_id ORDER BY broker_id), '{}') FROM drained_brokers) AS drained
 FROM registry
 """
 # The next page begins after the last row of this one. A row that changes meanwhile moves to the end.
@@ -60,7 +63,7 @@ class PostgresRegistry(Registry):
         components = [METADATA, logs, REGISTRY]
         others = await Session.open(settings, components, name="tidelog controller")
         try:
-            quick = replace(settings, deadline_s=min(settings.deadline_s, _BEAT_DEADLINE_S))
+            quick = replace(settings, deadline_s=min(settings.deadline_s, dead_after_s * _BEAT_DEADLINE))
             beats = await Session.open(quick, components, name="tidelog beats")
         except BaseException:
             await others.close()
@@ -94,6 +97,15 @@ class PostgresRegistry(Registry):
         if not await self._change("SELECT registry_drain($1, $2)", broker_id, draining):
             raise UnknownBroker(f"broker {broker_id} is not registered")
 
+    async def set_drained(self, broker_id: int, is_drained: bool) -> None:
+        verdict = await self._change(
+            "SELECT registry_set_drained($1, $2, $3)", broker_id, is_drained, self._dead_after
+        )
+        if verdict == "unknown":
+            raise UnknownBroker(f"broker {broker_id} is not registered")
+        if verdict == "no other":
+            raise no_other(broker_id)
+
     async def changes_since(self, version: int) -> Changes:
         head = await self._beats.read(lambda connection: connection.fetchrow(_HEAD, version))
         assert head is not None
@@ -114,6 +126,7 @@ class PostgresRegistry(Registry):
             leaderships,
             [] if is_whole else head["deleted"],
             is_whole,
+            head["drained"],
         )
 
     async def _page(self, version: int, log_id: int) -> list[Any]:

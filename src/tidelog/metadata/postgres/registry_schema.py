@@ -61,6 +61,10 @@ CREATE TRIGGER registry_deleted AFTER DELETE ON logs REFERENCING OLD TABLE AS go
 FOR EACH STATEMENT EXECUTE FUNCTION registry_note_deleted();
 """  # noqa: S608  (all parts are constants)
 
+_DRAINED = """
+CREATE TABLE drained_brokers (broker_id integer PRIMARY KEY, since timestamptz NOT NULL DEFAULT now());
+"""
+
 _FUNCTIONS = """
 CREATE OR REPLACE FUNCTION registry_count() RETURNS bigint LANGUAGE sql AS $$
     UPDATE registry SET version = version + 1 RETURNING version
@@ -139,6 +143,34 @@ BEGIN
     RETURN v_draining IS NOT NULL;
 END $$;
 
+-- With the lock on the registry calls take turns: of two that drain the last two brokers, the second is refused.
+CREATE OR REPLACE FUNCTION registry_set_drained(p_broker integer, p_drained boolean, p_dead_after double precision)
+RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    v_drained boolean;
+BEGIN
+    PERFORM FROM registry FOR NO KEY UPDATE;
+    v_drained := EXISTS (SELECT FROM drained_brokers WHERE broker_id = p_broker);
+    IF v_drained = p_drained THEN
+        RETURN CASE WHEN v_drained OR EXISTS (SELECT FROM brokers WHERE broker_id = p_broker)
+            THEN 'done' ELSE 'unknown' END;
+    ELSIF NOT p_drained THEN
+        DELETE FROM drained_brokers WHERE broker_id = p_broker;
+    ELSIF NOT EXISTS (SELECT FROM brokers WHERE broker_id = p_broker) THEN
+        RETURN 'unknown';
+    ELSIF NOT EXISTS (
+        SELECT FROM brokers
+        WHERE broker_id <> p_broker AND NOT is_draining AND addresses <> '{}' AND registry_is_live(beat, p_dead_after)
+            AND NOT EXISTS (SELECT FROM drained_brokers WHERE drained_brokers.broker_id = brokers.broker_id)
+    ) THEN
+        RETURN 'no other';
+    ELSE
+        INSERT INTO drained_brokers (broker_id) VALUES (p_broker);
+    END IF;
+    PERFORM registry_count();
+    RETURN 'done';
+END $$;
+
 -- The epoch; 0: another broker is the controller; NULL: this incarnation is not registered.
 CREATE OR REPLACE FUNCTION registry_stand(p_broker integer, p_incarnation text, p_dead_after double precision)
 RETURNS bigint LANGUAGE plpgsql AS $$
@@ -211,7 +243,7 @@ END $$;
 """
 
 # Added to, never changed. A version that only changes functions adds an empty script.
-_SCRIPTS = (_TABLES, _LOGS)
+_SCRIPTS = (_TABLES, _LOGS, _DRAINED)
 
 
 async def _upgrade(connection: Connection, stored: int) -> None:

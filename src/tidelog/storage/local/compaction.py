@@ -23,14 +23,24 @@ from bisect import bisect_left
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from tidelog.errors import LogClosed, StorageError
-from tidelog.model import Offset, TimestampMs
+from tidelog.model import Offset, TimestampMs, TopicPartition
 from tidelog.records.batch import HEADER, HEADER_SIZE, BatchHeader
-from tidelog.records.compaction import NEVER, AbortedRanges, Newest, Rules
+from tidelog.records.compaction import NEVER
 from tidelog.settings import CleanerSettings, LogSettings
-from tidelog.storage.local.compaction_pass import Cancelled, CompactionPass, Group, Source, Throttle
+from tidelog.storage.compaction import (
+    NOT_DIRTY,
+    Cancelled,
+    Compacted,
+    Dirtiness,
+    InThread,
+    Throttle,
+    dirtiness,
+    rules_of_pass,
+)
+from tidelog.storage.local.compaction_pass import CompactionPass, Group, Source
 from tidelog.storage.local.compaction_state import STATE, CompactionState, Swap, write_state
 from tidelog.storage.local.files import Files, storage_error
 from tidelog.storage.local.segment import LOG, IndexSpec, Leaving, SealedSegment
@@ -40,24 +50,14 @@ from tidelog.storage.producers import Producers
 _LOOKS, _LOOK_EVERY_S = 200, 0.01  # how often, and at what interval, to check whether the log's start has moved
 
 
-class Dirtiness(NamedTuple):
-    """What compaction would find in a log."""
-
-    dirty_bytes: int
-    ratio: float
-    urgent: bool
-    """A record, a tombstone or a marker has reached its maximum age (`max.compaction.lag.ms`,
-    `delete.retention.ms`)."""
-    wanted: bool
-    """The log should be compacted: enough of it is dirty, or it is urgent."""
-
-
 class CompactedLog(Protocol):
     """The interface that compaction needs of a log."""
 
     directory: str
     settings: LogSettings
 
+    @property
+    def partition(self) -> TopicPartition: ...
     @property
     def producers(self) -> Producers: ...
     @property
@@ -96,6 +96,14 @@ class LogCompaction:
         self._swap: Swap | None = None
 
     @property
+    def partition(self) -> TopicPartition:
+        return self._log.partition
+
+    @property
+    def settings(self) -> LogSettings:
+        return self._log.settings
+
+    @property
     def is_exchanging(self) -> bool:
         """Segments are being exchanged: until that is done the log must not drop any segment."""
         return self._swap is not None
@@ -109,7 +117,7 @@ class LogCompaction:
     def _measure(self, now_ms: TimestampMs) -> Dirtiness:
         settings = self._log.settings.compaction
         if settings is None or self.fault is not None or self._pass is not None:
-            return Dirtiness(0, 0.0, urgent=False, wanted=False)
+            return NOT_DIRTY
         segments = self._cleanable(now_ms)
         clean_offset = self._clean_offset(segments)
         clean_bytes = sum(segment.size for segment in segments if segment.base_offset < clean_offset)
@@ -124,30 +132,24 @@ class LogCompaction:
         if dirty_bytes and settings.max_lag_ms < NEVER:
             oldest = min((at for at in map(_first_timestamp, dirty) if at >= 0), default=now_ms)
             urgent = urgent or now_ms - oldest > settings.max_lag_ms
-        ratio = dirty_bytes / (clean_bytes + dirty_bytes) if dirty_bytes else 0.0
-        wanted = urgent or (dirty_bytes > 0 and ratio >= settings.min_dirty_ratio)
-        return Dirtiness(dirty_bytes, ratio, urgent, wanted)
+        return dirtiness(dirty_bytes, clean_bytes, settings, urgent=urgent)
 
     def begin(self, now_ms: TimestampMs, cleaner: CleanerSettings, throttle: Throttle) -> CompactionPass | None:
         """Begin a pass over everything that may be compacted; None if there is nothing."""
         settings, segments = self._log.settings, self._cleanable(now_ms)
         if settings.compaction is None or not segments or self.fault is not None or self._pass is not None:
             return None
-        newest = {
-            id_: Newest(known.epoch, known.newest.last_offset if known.newest else None)
-            for id_, known in self._log.producers
-        }
         start_offset, end_offset = self._clean_offset(segments), segments[-1].end_offset
         aborted = self._log.aborted_between(segments[0].base_offset, end_offset)
         ended_before = partial(bisect_left, aborted, key=lambda entry: entry.last_offset)
-        rules = Rules(
+        rules = rules_of_pass(
             now_ms,
-            settings.compaction.delete_retention_ms,
+            settings.compaction,
             start_offset,
-            max(start_offset, end_offset),
-            newest,
-            AbortedRanges(aborted),
+            end_offset,
             self._log.end_offset,
+            self._log.producers,
+            aborted,
         )
         sources = [
             Source(
@@ -161,6 +163,11 @@ class LogCompaction:
         ]
         self._pass = CompactionPass(self._files, self._log.directory, sources, rules, settings, cleaner, throttle)
         return self._pass
+
+    def begin_pass(self, now_ms: TimestampMs, cleaner: CleanerSettings, throttle: Throttle) -> "CleanersPass | None":
+        """`begin`, for the cleaner."""
+        current = self.begin(now_ms, cleaner, throttle)
+        return None if current is None else CleanersPass(self, current)
 
     def begin_swap(self, group: Group) -> Swap | None:
         """None if the log no longer has these segments, or is about to drop them."""
@@ -292,6 +299,46 @@ class LogCompaction:
 
     def _clean_offset(self, segments: list[SealedSegment]) -> Offset:
         return max(self.state.clean_offset, segments[0].base_offset) if segments else self.state.clean_offset
+
+
+class CleanersPass:
+    """A pass that the cleaner runs: the decisions in its own thread, the steps in others."""
+
+    def __init__(self, compaction: LogCompaction, current: CompactionPass) -> None:
+        self._compaction = compaction
+        self._current = current
+
+    async def run(self, in_thread: InThread) -> Compacted:
+        compaction, current = self._compaction, self._current
+        steps = compaction.steps(current)
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    result = await in_thread(step)
+                except Exception as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(result)
+        except StopIteration:
+            pass
+        except OSError as error:
+            if isinstance(compaction.fault, LogClosed):
+                raise Cancelled(f"{compaction.partition} was closed while it was compacted") from error
+            raise storage_error(error, "compact") from error
+        finally:
+            steps.close()
+        return Compacted(
+            current.records_read,
+            current.records_kept,
+            current.keys,
+            current.bytes_read,
+            current.bytes_written,
+            current.seconds,
+        )
+
+    def halt(self) -> None:
+        self._current.stop.set()
 
 
 def _first_timestamp(segment: SealedSegment) -> TimestampMs:

@@ -7,11 +7,12 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from tidelog.errors import CorruptBatch, CorruptLog, StorageError
+from tidelog.errors import CorruptBatch, CorruptLog
 from tidelog.model import Offset, TimestampMs
 from tidelog.records.batch import HEADER_SIZE, size_at
 from tidelog.records.compaction import NEVER, KeyMap, Rules, open_key_map
 from tidelog.settings import CleanerSettings, LogSettings
+from tidelog.storage.compaction import Cancelled, Throttle
 from tidelog.storage.local.aborted import AbortedIndex
 from tidelog.storage.local.compaction_state import PlannedSwap, cleaned_name, remove_cleaned
 from tidelog.storage.local.files import Files
@@ -22,24 +23,6 @@ from tidelog.storage.log import AbortedTransaction
 
 _CHUNK = 1 << 20
 _MOST_SEGMENTS_BYTES = 8  # a group reads at most so many times segment.bytes, so that a crash repeats little
-
-
-class Throttle:
-    """Limits the bytes per second of all threads that share it."""
-
-    def __init__(self, bytes_per_second: float = float("inf")) -> None:
-        self.bytes_per_second = bytes_per_second
-        self._lock = threading.Lock()
-        self._free_at = 0.0
-
-    def spend(self, size: int, stop: threading.Event) -> None:
-        """Wait until `size` bytes may be read or written; return early if `stop` is set."""
-        with self._lock:
-            now = time.monotonic()
-            self._free_at = max(now, self._free_at) + size / self.bytes_per_second
-            pause_s = self._free_at - now
-        if pause_s > 0.002:
-            stop.wait(pause_s)
 
 
 class Source(NamedTuple):
@@ -57,10 +40,6 @@ class Group(NamedTuple):
 
     planned: PlannedSwap
     end_offset: Offset
-
-
-class Cancelled(StorageError):
-    """The log was closed, or its segments were deleted, while it was compacted. Nothing is lost."""
 
 
 class CompactionPass:

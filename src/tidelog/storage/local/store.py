@@ -1,5 +1,6 @@
 """`LocalStore`: the `LogStore` that keeps logs in a data directory. It holds the directory's lock, creates, opens and
-deletes partitions, and runs their upkeep (`upkeep.py`, `cleaner.py`). The layout of the directory is in `layout.py`.
+deletes partitions, and runs their upkeep (`../retention.py`, `../cleaner.py`). The layout of the
+directory is in `layout.py`.
 
 Methods named `..._now` do the same synchronously, for callers without an event loop.
 """
@@ -28,10 +29,11 @@ from tidelog.model import (
     is_topic_name,
 )
 from tidelog.settings import LogSettings, StorageSettings
+from tidelog.storage.cleaner import Cleaner
 from tidelog.storage.local.checkpoint import CHECKPOINT
-from tidelog.storage.local.cleaner import Cleaner
 from tidelog.storage.local.cold import ColdReads
 from tidelog.storage.local.commit import GroupCommit, InlineCommit, SyncWay
+from tidelog.storage.local.compaction import LogCompaction
 from tidelog.storage.local.files import TEMPORARY, Files, OsFiles, remove_tree, storage_error
 from tidelog.storage.local.handles import HandlePool
 from tidelog.storage.local.layout import DELETED, LOCK, LOGS, partition_directory, topic_directory, topic_of
@@ -125,6 +127,10 @@ class LocalStore(LogStore):
     def logs(self) -> list[LocalLog]:
         """The open logs."""
         return list(self._logs.values())
+
+    def compactions(self) -> list[LogCompaction]:
+        """Those of the open logs."""
+        return [log.compaction for log in self._logs.values()]
 
     @property
     def cached(self) -> CacheUse:
@@ -302,7 +308,7 @@ class LocalStore(LogStore):
         assert self._upkeep is None, "it was started already"
         self._upkeep = UpkeepLoop(self._logs, policy)
         if policy.cleaner_threads:
-            self._cleaner = Cleaner(self._files, self.logs, policy.cleaner, threads=policy.cleaner_threads)
+            self._cleaner = Cleaner(self.compactions, policy.cleaner, threads=policy.cleaner_threads)
 
     async def stop_upkeep(self) -> None:
         upkeep, self._upkeep = self._upkeep, None

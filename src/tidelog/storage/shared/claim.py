@@ -25,6 +25,11 @@ async def claim(objects: ObjectStore, cluster_id: str) -> None:
             await objects.put(KEY, [cluster_id.encode()])
         except StorageUnavailable:
             pass  # another broker was faster, or nothing works: reading it tells
+    await check_claim(objects, cluster_id)
+
+
+async def check_claim(objects: ObjectStore, cluster_id: str) -> None:
+    """As `claim`, but changes nothing. ObjectMissing: nobody has claimed it."""
     found = await objects.read_up_to(KEY, 0, _LONGEST)
     owner = bytes(found).decode(errors="replace")
     if owner != cluster_id:

@@ -8,7 +8,7 @@ not made the commit yet. Old orphans are first declared dead, so that a late com
 removed like the others. So clocks decide when an object is removed, never whether a log may need it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from tidelog.model import TimestampMs
@@ -38,17 +38,20 @@ class Garbage:
         self._settings = settings
         self._clock = clock
 
-    async def collect(self) -> int:
-        """Remove what has been dead for long enough. Returns the number of objects."""
+    async def collect(self, on_removed: Callable[[Sequence[str]], None] = lambda _: None) -> int:
+        """Remove what has been dead for long enough. Returns the number of objects; `on_removed` is told their
+        keys."""
         removed = 0
         while keys := await self._order.dead_objects(self._clock() - self._settings.grace_ms, _AT_ONCE):
             await self._objects.remove(keys)
             await self._order.forget_objects(keys, self._clock())
             removed += len(keys)
+            on_removed(keys)
         return removed
 
     async def sweep(self) -> int:
-        """Look at every object of the store, and declare old orphans dead. Returns their number."""
+        """Look at every object of the store, and declare old orphans dead: they are removed after the grace. Returns
+        their number."""
         found = 0
         for prefix in (bundle.PREFIX, segment_object.PREFIX):
             old: list[str] = []

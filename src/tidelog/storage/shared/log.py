@@ -13,7 +13,7 @@ If another broker leads it meanwhile, loading fails too, and the log refuses eve
 import asyncio
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Container, Sequence
 from typing import NamedTuple, TypeVar
 
 import structlog
@@ -53,6 +53,7 @@ from tidelog.storage.log import (
 from tidelog.storage.producers import Producers
 from tidelog.storage.shared.extents import Extents
 from tidelog.storage.shared.order import (
+    Cleaned,
     Extent,
     KnownLog,
     Leader,
@@ -106,6 +107,10 @@ class SharedLog:
         self._tail = Tail(tails)
         self._tasks = Tasks()
         self._changing = asyncio.Lock()  # held while extents are exchanged or removed
+        self.rewriting = asyncio.Lock()
+        """Held while extents are chosen and merged, and while a pass of compaction chooses its own."""
+        self.compacted_before: Offset = 0
+        """A pass of compaction is at work on the extents before this offset; 0 if there is none."""
         self._fault: StorageError | None = None
         self._in_flight: deque[Part] = deque()
         self._take(known)
@@ -116,6 +121,7 @@ class SharedLog:
         self._start = known.start_offset
         self._end = self._next = known.high_watermark
         self._aborted = list(known.aborted)
+        self._cleaned = known.cleaned
         self._epochs = list(known.epochs)
         if not self._epochs or self._epochs[-1][0] < self.leader_epoch:
             self._epochs.append((self.leader_epoch, known.high_watermark))
@@ -159,6 +165,11 @@ class SharedLog:
     @property
     def extents(self) -> Extents:
         return self._extents
+
+    @property
+    def cleaned(self) -> Cleaned:
+        """How far the log is compacted."""
+        return self._cleaned
 
     def configure(self, settings: LogSettings) -> None:
         self.settings = settings
@@ -494,12 +505,16 @@ class SharedLog:
         oldest_ms = now_ms - settings.retention_ms if settings.retention_ms != UNLIMITED else None
         start = self._start
         for extent in self._extents:
-            too_old = oldest_ms is not None and 0 <= extent.max_timestamp < oldest_ms
-            if not (too_old or excess >= extent.size):
+            has_time = extent.max_timestamp >= 0
+            is_expired = (has_time and oldest_ms is not None and extent.max_timestamp < oldest_ms) or (
+                excess >= extent.size
+            )
+            if has_time and not is_expired:
                 break
             if keep_from is not None and extent.last_offset >= keep_from:
                 break
-            start = extent.last_offset + 1
+            if is_expired:  # otherwise compaction left no records in it: it is deleted with the next one
+                start = extent.last_offset + 1
             excess -= extent.size
         return start
 
@@ -510,12 +525,18 @@ class SharedLog:
         extents."""
         return await self._insist(lambda: self._order.load(self.identity, self.leader), once_known=True)
 
-    async def exchange(
+    def exchange(
         self, key: str, size: int, old: Sequence[Extent], new: Sequence[Extent], known: KnownLog
-    ) -> bool:
+    ) -> Promise[bool]:
         """Read from the object `key` of `size` bytes instead of the neighbours `old`. `known` is the log at a moment
         when it had them: the facts of the old extents are lost, and its producers replace them. False: the old
-        extents are not there any more, and nothing was changed."""
+        extents are not there any more, and nothing was changed. It is completed even if its caller is cancelled:
+        otherwise memory would not know what the database did."""
+        return self._tasks.promise(self._exchange(key, size, old, new, known))
+
+    async def _exchange(
+        self, key: str, size: int, old: Sequence[Extent], new: Sequence[Extent], known: KnownLog
+    ) -> bool:
         snapshot, now_ms = _snapshot(known), self._clock()
         async with self._changing:
             if not self._extents.has(old):
@@ -527,6 +548,22 @@ class SharedLog:
             if is_done:
                 self._extents.replace(old, new)
             return is_done
+
+    def compacted(self, cleaned: Cleaned, void_aborts: Container[Offset]) -> Promise[None]:
+        """Everything before `cleaned.offset` was compacted. Of the aborted transactions with these markers no records
+        are left."""
+        return self._tasks.promise(self._keep_cleaned(cleaned, void_aborts))
+
+    async def _keep_cleaned(self, cleaned: Cleaned, void_aborts: Container[Offset]) -> None:
+        async with self._changing:
+            void = [one.last_offset for one in self._aborted if one.last_offset in void_aborts]
+            await self._insist(
+                lambda: self._order.keep_cleaned(self.log_id, self.leader, cleaned, void), once_known=True
+            )
+            self._cleaned = cleaned
+            # A new list: reads under way hold the one before.
+            self._aborted = [one for one in self._aborted if one.last_offset not in void_aborts]
+            self._tail.drop_before(cleaned.offset)
 
     # The end
 

@@ -9,22 +9,18 @@ broker leads the log by then, or if the extents are not exactly those that were 
 garbage.
 """
 
-import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
 from uuid import UUID
 
-from tidelog.model import TimestampMs
+from tidelog.model import Offset, TimestampMs
 from tidelog.storage.producers import Producers
 from tidelog.storage.shared.extents import Extents
 from tidelog.storage.shared.log import SharedLog, producers_of
 from tidelog.storage.shared.objects import ObjectStore
 from tidelog.storage.shared.order import Extent, KnownLog
+from tidelog.storage.shared.pieces import pieces
 from tidelog.storage.shared.segment_object import SegmentWriter, new_key
-
-_READ_AT_ONCE = 8  # extents
-_PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +31,10 @@ class MergeSettings:
     """An extent is merged with others below the same of these sizes. The last one is the size of a full segment."""
     most_extents: int = 2000
     """At most so many extents are merged at once."""
+
+    def up_to(self, segment_bytes: int) -> "MergeSettings":
+        """The same with another size of a full segment."""
+        return replace(self, steps=(*(step for step in self.steps[:-1] if step < segment_bytes), segment_bytes))
 
 
 class Merger:
@@ -52,20 +52,24 @@ class Merger:
         self._unique = unique
 
     def needs_merge(self, log: SharedLog) -> bool:
-        return self._choose(log.extents) is not None
+        return self._choose(log.extents, log.compacted_before) is not None
 
     async def merge(self, log: SharedLog) -> bool:
         """Merge the extents that need it most. False: there was nothing to merge, or the log changed meanwhile.
-        Raises what the object store and the database raise."""
-        chosen = self._choose(log.extents)
+        Raises what the object store and the database raise. Extents that are being compacted are left alone."""
+        async with log.rewriting:
+            return await self._merge(log)
+
+    async def _merge(self, log: SharedLog) -> bool:
+        chosen = self._choose(log.extents, log.compacted_before)
         if chosen is None:
             return False
         old = [log.extents[number] for number in chosen]
         known = await log.load()
         topic, partition = log.identity.topic.topic_id, log.identity.number
         key = new_key(topic, partition, old[0].base_offset, self._unique())
-        writer = SegmentWriter(topic, partition, _producers_before(known, old[0]), self._clock())
-        size = await self._objects.put_stream(key, writer.parts(self._batches(old)))
+        writer = SegmentWriter(topic, partition, producers_before(known, old[0]), self._clock())
+        size = await self._objects.put_stream(key, writer.parts(self._content(old)))
         new = Extent(
             old[0].base_offset,
             old[-1].last_offset,
@@ -76,14 +80,20 @@ class Merger:
         )
         return await log.exchange(key, size, old, [new], known)
 
-    def _choose(self, extents: Extents) -> range | None:
-        """The numbers of neighbours that are worth a merge, the smallest first."""
-        sizes = extents.sizes
+    async def _content(self, extents: Sequence[Extent]) -> AsyncIterator[bytes]:
+        async for piece in pieces(self._objects, extents):
+            yield piece.data
+
+    def _choose(self, extents: Extents, from_offset: Offset) -> range | None:
+        """The numbers of neighbours that are worth a merge, the smallest first; only extents that end at or after
+        `from_offset`."""
+        first = extents.at_or_after(from_offset)
+        sizes = extents.sizes[first:]
         if len(sizes) < self._settings.fan_in:
             return None
         for step in self._settings.steps:
-            start = total = 0
-            for number, size in enumerate([*sizes, step]):  # the last one ends the last run
+            start, total = first, 0
+            for number, size in enumerate([*sizes, step], first):  # the last one ends the last run
                 is_full = total + size > self._settings.steps[-1] or number - start >= self._settings.most_extents
                 if size >= step or is_full:
                     if number - start >= self._settings.fan_in:
@@ -93,23 +103,8 @@ class Merger:
                     total += size
         return None
 
-    async def _batches(self, extents: Sequence[Extent]) -> AsyncIterator[bytes]:
-        """Their bytes, in pieces that are not too large to be worked on at once."""
-        rest = iter(extents)
-        while some := list(islice(rest, _READ_AT_ONCE)):
-            first = [(0, min(extent.size, _PIECE_BYTES)) for extent in some]
-            pieces = await asyncio.gather(*map(self._piece, some, first))
-            for extent, piece in zip(some, pieces, strict=True):
-                yield piece
-                for at in range(_PIECE_BYTES, extent.size, _PIECE_BYTES):
-                    yield await self._piece(extent, (at, min(extent.size - at, _PIECE_BYTES)))
 
-    async def _piece(self, extent: Extent, part: tuple[int, int]) -> bytes:
-        [data] = await self._objects.read(extent.key, [(extent.position + part[0], part[1])])
-        return data
-
-
-def _producers_before(known: KnownLog, first: Extent) -> Producers:
+def producers_before(known: KnownLog, first: Extent) -> Producers:
     """For the footer of the segment. If the log's snapshot is of a later offset, they are not known any more."""
     if known.snapshot is not None and known.snapshot.offset > first.base_offset:
         return Producers()

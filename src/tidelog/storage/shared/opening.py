@@ -7,8 +7,11 @@ from tidelog.model import TopicPartition
 from tidelog.settings import ClusterSettings, StorageSettings
 from tidelog.storage.log import LogStore
 from tidelog.storage.shared.claim import claim
+from tidelog.storage.shared.garbage import GarbageSettings
+from tidelog.storage.shared.merging import MergeSettings
 from tidelog.storage.shared.object_stores.opening import open_object_store
 from tidelog.storage.shared.store import SharedStore
+from tidelog.storage.shared.upkeep import UpkeepSettings
 from tidelog.storage.shared.writer import WriterSettings
 
 
@@ -28,7 +31,11 @@ async def open_shared_store(
         await objects.close()
         raise
     writing = WriterSettings(
-        linger_ms=cluster.linger_ms, bundle_bytes=cluster.bundle_bytes, buffer_bytes=cluster.buffer_bytes
+        linger_ms=cluster.linger_ms,
+        bundle_bytes=cluster.bundle_bytes,
+        uploads=cluster.uploads,
+        buffer_bytes=cluster.buffer_bytes,
+        append_timeout_ms=cluster.append_timeout_ms,
     )
     return _OwningStore(
         order,
@@ -36,9 +43,20 @@ async def open_shared_store(
         broker_id,
         settings,
         writing,
+        upkeep=UpkeepSettings(
+            merge_interval_ms=cluster.merge_interval_ms,
+            garbage_interval_ms=cluster.garbage_interval_ms,
+            sweep_interval_ms=cluster.orphan_interval_ms,
+        ),
+        merging=MergeSettings(fan_in=cluster.merge_fan_in).up_to(cluster.segment_bytes),
+        collecting=garbage_settings(cluster),
         block_cache_bytes=cluster.cache_bytes,
         is_collector=is_collector,
     )
+
+
+def garbage_settings(cluster: ClusterSettings) -> GarbageSettings:
+    return GarbageSettings(grace_ms=cluster.garbage_grace_ms, orphan_ms=cluster.orphan_age_ms)
 
 
 async def claim_storage(cluster: ClusterSettings, cluster_id: str) -> None:

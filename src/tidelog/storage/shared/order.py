@@ -82,6 +82,16 @@ class ProducerSnapshot(NamedTuple):
     facts: bytes
 
 
+class Cleaned(NamedTuple):
+    """How far a log is compacted."""
+
+    offset: Offset = 0
+    """Everything before this offset was compacted."""
+    next_horizon_ms: TimestampMs | None = None
+    """When the first tombstone or marker that compaction has kept may be removed, by the clock of the broker that
+    kept it."""
+
+
 class KnownLog(NamedTuple):
     """Everything that the leader of a log keeps in memory, as of one moment."""
 
@@ -95,6 +105,7 @@ class KnownLog(NamedTuple):
     epochs: Sequence[tuple[LeaderEpoch, Offset]]
     """For each leader epoch in which something was written its first offset, in order. The first of these offsets may
     be before `start_offset`."""
+    cleaned: Cleaned = Cleaned()
 
 
 class LogPart(NamedTuple):
@@ -158,6 +169,13 @@ class Order(Protocol):
         moves the start past extents that the log's snapshot does not cover: otherwise the next leader would not know
         the producers of the removed batches, and take their repetitions for new ones. Raises NotTheLeader, or
         UnknownLog."""
+
+    async def keep_cleaned(
+        self, log_id: LogId, leader: Leader, cleaned: Cleaned, void_aborts: Sequence[Offset]
+    ) -> None:
+        """Store how far the log is compacted, after its extents were exchanged; the offset never moves down. Forget
+        the aborted transactions with these markers, of which the log has no records any more. Raises NotTheLeader, or
+        UnknownLog. After OutcomeUnknown some of the transactions may not be forgotten."""
 
     async def move_start(self, log_id: LogId, leader: Leader, start_offset: Offset, now_ms: TimestampMs) -> None:
         """Move the start of the log up, and forget the extents, aborted transactions and epochs that end before it.

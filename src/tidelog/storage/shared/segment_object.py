@@ -157,6 +157,20 @@ class SegmentWriter:
         self.data_size = 0
         """Bytes of whole batches so far."""
 
+    @property
+    def base_offset(self) -> Offset:
+        """Of the first batch; -1 if there is none yet."""
+        return self._base_offset
+
+    @property
+    def last_offset(self) -> Offset:
+        """Of the last batch so far."""
+        return self._next_offset - 1
+
+    @property
+    def max_timestamp(self) -> TimestampMs:
+        return self._max_timestamp
+
     async def parts(self, batches: AsyncIterable[ReadBuffer]) -> AsyncIterator[ReadBuffer]:
         """The whole object for `ObjectStore.put_stream`. `batches` may be cut anywhere. CorruptLog: they are not
         valid batches in the order of their offsets."""

@@ -20,6 +20,7 @@ from tidelog.promise import Promise
 from tidelog.settings import LogSettings, StorageSettings
 from tidelog.storage.log import CacheUse, LogStore, PartitionLog, Place, Stray, UpkeepPolicy
 from tidelog.storage.shared.blocks import BlockCache
+from tidelog.storage.shared.compaction import Compactor
 from tidelog.storage.shared.garbage import Garbage, GarbageSettings
 from tidelog.storage.shared.log import Shared, SharedLog
 from tidelog.storage.shared.merging import Merger, MergeSettings
@@ -69,7 +70,9 @@ class SharedStore(LogStore):
         self._blocks = BlockCache(objects, block_cache_bytes)
         reader = ColdReader(objects, self._blocks)
         self._shared = Shared(order, self._writer, reader, self._tails, broker_id, clock)
-        self.merger = Merger(objects, merging or MergeSettings(), clock=clock, unique=unique)
+        merging = merging or MergeSettings()
+        self.merger = Merger(objects, merging, clock=clock, unique=unique)
+        self.compactor = Compactor(objects, merging.steps[-1], clock=clock, unique=unique)
         self.garbage = Garbage(order, objects, collecting or GarbageSettings(), clock=clock)
         self._is_collector = is_collector
         self._upkeep_settings = upkeep or UpkeepSettings()
@@ -183,7 +186,13 @@ class SharedStore(LogStore):
     def start_upkeep(self, policy: UpkeepPolicy) -> None:
         assert self._upkeep is None, "it was started already"
         self._upkeep = SharedUpkeep(
-            self._logs, policy, self._upkeep_settings, self.merger, self.garbage, self._is_collector
+            self._logs,
+            policy,
+            self._upkeep_settings,
+            self.merger,
+            self.compactor,
+            self.garbage,
+            self._is_collector,
         )
 
     async def stop_upkeep(self) -> None:

@@ -1,4 +1,5 @@
-"""What a broker does in the background for the logs that it leads: retention, merging, and removing garbage."""
+"""What a broker does in the background for the logs that it leads: retention, merging, compaction, and removing
+garbage."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -7,8 +8,10 @@ from dataclasses import dataclass
 import structlog
 
 from tidelog.model import PartitionIdentity
+from tidelog.storage.cleaner import Cleaner
 from tidelog.storage.log import UpkeepPolicy
 from tidelog.storage.retention import UpkeepLoop
+from tidelog.storage.shared.compaction import Compactor
 from tidelog.storage.shared.garbage import Garbage
 from tidelog.storage.shared.log import SharedLog
 from tidelog.storage.shared.merging import Merger
@@ -35,6 +38,7 @@ class SharedUpkeep:
         policy: UpkeepPolicy,
         settings: UpkeepSettings,
         merger: Merger,
+        compactor: Compactor,
         garbage: Garbage,
         is_collector: Callable[[], bool],
     ) -> None:
@@ -45,6 +49,11 @@ class SharedUpkeep:
         self._merges = Trouble(logger, bad="extents could not be merged", good="extents are merged again")
         self._others = Trouble(logger, bad="garbage could not be removed", good="garbage is removed again")
         self._retention = UpkeepLoop(logs, policy)
+        self._cleaner: Cleaner | None = None
+        if policy.cleaner_threads:
+            self._cleaner = Cleaner(
+                lambda: compactor.compactions(logs.values()), policy.cleaner, threads=policy.cleaner_threads
+            )
         self._tasks = [
             asyncio.create_task(_every(settings.merge_interval_ms, self._merge)),
             asyncio.create_task(_every(settings.garbage_interval_ms, self._collect)),
@@ -52,6 +61,8 @@ class SharedUpkeep:
         ]
 
     async def close(self) -> None:
+        if self._cleaner is not None:
+            await self._cleaner.close()
         await self._retention.close()
         for task in self._tasks:
             task.cancel()

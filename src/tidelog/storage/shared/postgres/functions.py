@@ -83,7 +83,8 @@ CREATE OR REPLACE FUNCTION load_log(
     OUT snapshot_offset bigint, OUT snapshot_facts bytea,
     OUT aborted_producers bigint[], OUT aborted_firsts bigint[], OUT aborted_lasts bigint[],
     OUT aborted_stables bigint[],
-    OUT epochs integer[], OUT epoch_offsets bigint[]
+    OUT epochs integer[], OUT epoch_offsets bigint[],
+    OUT clean bigint, OUT horizon bigint
 ) LANGUAGE plpgsql {_PLANS} AS $$
 #variable_conflict use_column
 DECLARE
@@ -93,7 +94,7 @@ BEGIN
     -- A lock is all that this writes: nothing has to be durable when it returns.
     PERFORM set_config('synchronous_commit', 'off', true);
     -- The lock waits for a commit that is under way. What comes later finds another epoch.
-    {do.LOCK_PARTITION} INTO v_log, v_start, v_end, v_leader, v_epoch;
+    {do.LOCK_PARTITION} INTO v_log, v_start, v_end, v_leader, v_epoch, clean, horizon;
     verdict := CASE WHEN v_log IS NULL THEN 'unknown'
         WHEN v_leader <> p_broker OR v_epoch <> p_epoch THEN 'not leader' ELSE 'done' END;
     IF verdict <> 'done' THEN
@@ -172,6 +173,26 @@ BEGIN
         RETURN 'not leader';
     END IF;
     {do.KEEP_SNAPSHOT};
+    RETURN 'done';
+END $$;
+
+CREATE OR REPLACE FUNCTION keep_cleaned(
+    p_log bigint, p_broker integer, p_epoch integer, p_clean bigint, p_horizon bigint, p_void bigint[]
+) RETURNS text LANGUAGE plpgsql {_PLANS} AS $$
+DECLARE
+    v_leader integer;
+    v_epoch integer;
+    v_start bigint;
+    v_high_watermark bigint;
+BEGIN
+    {do.LOCK_LOG} INTO v_leader, v_epoch, v_start, v_high_watermark;
+    IF v_leader IS NULL THEN
+        RETURN 'unknown';
+    ELSIF v_leader <> p_broker OR v_epoch <> p_epoch THEN
+        RETURN 'not leader';
+    END IF;
+    {do.FORGET_VOID};
+    UPDATE logs SET clean_offset = greatest(clean_offset, p_clean), next_horizon = p_horizon WHERE log_id = p_log;
     RETURN 'done';
 END $$;
 

@@ -14,6 +14,7 @@ from tidelog.postgres import Component, Connection, PostgresSettings, Session
 from tidelog.storage.log import AbortedTransaction
 from tidelog.storage.shared.order import (
     FORGOTTEN_AFTER_MS,
+    Cleaned,
     Extent,
     KnownLog,
     Leader,
@@ -26,13 +27,13 @@ from tidelog.storage.shared.order import (
 )
 from tidelog.storage.shared.postgres import statements
 from tidelog.storage.shared.postgres.functions import FUNCTIONS
-from tidelog.storage.shared.postgres.schema import TABLES
+from tidelog.storage.shared.postgres.schema import CLEANED, TABLES
 
 if TYPE_CHECKING:
     import asyncpg
 
 # Added to, never changed. A version that only changes functions adds an empty script.
-_SCRIPTS = (TABLES,)
+_SCRIPTS = (TABLES, CLEANED)
 _STEP = 1000
 """Rows of a table that one statement removes at most, so that it holds its locks only for milliseconds."""
 
@@ -67,6 +68,7 @@ _TAKE_OVER = _call("take_over_logs", 3)
 _LOAD = _call("load_log", 4, row=True)
 _REPLACE = _call("replace_extents", 19)
 _KEEP_SNAPSHOT = _call("keep_snapshot", 5)
+_KEEP_CLEANED = _call("keep_cleaned", 6)
 _MOVE_START = _call("move_start_of_log", 6)
 _DELETE = _call("delete_logs", 1)
 _CLEAR = _call("clear_deleted_logs", 3)
@@ -206,6 +208,16 @@ class PostgresOrder(Order):
         )
         _check(verdict, f"log {log_id}", leader)
 
+    async def keep_cleaned(
+        self, log_id: LogId, leader: Leader, cleaned: Cleaned, void_aborts: Sequence[Offset]
+    ) -> None:
+        do = self._do
+        for at in range(0, max(1, len(void_aborts)), _STEP):
+            step = list(void_aborts[at : at + _STEP])
+            verdict = await do(_KEEP_CLEANED, log_id, leader.broker_id, leader.epoch, *cleaned, step)
+            _check(verdict, f"log {log_id}", leader)
+            do = self._go_on
+
     async def move_start(self, log_id: LogId, leader: Leader, start_offset: Offset, now_ms: TimestampMs) -> None:
         arguments = (_MOVE_START, log_id, leader.broker_id, leader.epoch, start_offset, now_ms, _STEP)
         verdict = await self._do(*arguments)
@@ -293,6 +305,7 @@ def _known_log(row: "asyncpg.Record") -> KnownLog:
         None if snapshot_offset is None else ProducerSnapshot(snapshot_offset, row["snapshot_facts"]),
         tuple(map(AbortedTransaction._make, aborted)),
         tuple(epochs),
+        Cleaned(row["clean"], row["horizon"]),
     )
 
 

@@ -92,3 +92,9 @@ CREATE TABLE deleted_logs (
     PRIMARY KEY (topic_id, log_id)
 );
 """
+
+# Version 2: how far a log is compacted. A function whose result has other columns is made anew.
+CLEANED = """
+ALTER TABLE logs ADD COLUMN clean_offset bigint NOT NULL DEFAULT 0, ADD COLUMN next_horizon bigint;
+DROP FUNCTION IF EXISTS load_log(bytea, integer, integer, integer);
+"""

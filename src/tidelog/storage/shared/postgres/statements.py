@@ -63,7 +63,7 @@ EPOCHS_OF_WANTED = """
     LEFT JOIN logs ON logs.topic_id = wanted.topic_id AND logs.partition = wanted.partition"""
 
 LOCK_PARTITION = """
-    SELECT log_id, start_offset, high_watermark, leader, leader_epoch FROM logs
+    SELECT log_id, start_offset, high_watermark, leader, leader_epoch, clean_offset, next_horizon FROM logs
     WHERE topic_id = p_topic AND partition = p_partition FOR NO KEY UPDATE"""
 
 EXTENTS_OF_LOG = """
@@ -126,6 +126,8 @@ KEEP_SNAPSHOT = """
     INSERT INTO snapshots (log_id, "offset", facts) VALUES (p_log, p_snapshot_offset, p_snapshot_facts)
     ON CONFLICT (log_id) DO UPDATE SET "offset" = excluded."offset", facts = excluded.facts
     WHERE snapshots."offset" <= excluded."offset" """
+
+FORGET_VOID = "DELETE FROM aborted WHERE log_id = p_log AND last_offset = ANY (p_void)"
 
 FIND_BEFORE_START = """
     SELECT max(last_offset), array_agg(object_id), coalesce(sum(size), 0), count(*)

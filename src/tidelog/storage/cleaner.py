@@ -1,4 +1,4 @@
-"""The cleaner: compacts the logs of a store in the background, the dirtiest first.
+"""The cleaner: compacts the logs of a store in the background, the dirtiest first. For every engine.
 
 It runs in the event loop, which owns the logs and makes the decisions. Work that takes long runs in threads of its
 own, where reading, writing, syncing, hashing and codecs release the GIL. All threads together read and write at most
@@ -19,14 +19,13 @@ import structlog
 from tidelog.errors import LogClosed
 from tidelog.records.compaction import load_kernels
 from tidelog.settings import CleanerSettings
-from tidelog.storage.local.compaction_pass import Cancelled, CompactionPass, Throttle
-from tidelog.storage.local.files import Files, storage_error
-from tidelog.storage.local.log import LocalLog
+from tidelog.storage.compaction import Cancelled, CleanedLog, Pass, Throttle
 from tidelog.storage.trouble import Trouble
 
 T = TypeVar("T")
 
 _LEFT_ALONE = 20  # a log that failed is skipped for this many times the backoff
+_MEASURED_AT_ONCE = 50  # logs for each loop iteration
 
 log = structlog.get_logger("tidelog.cleaner")
 
@@ -36,25 +35,23 @@ class Cleaner:
 
     def __init__(
         self,
-        files: Files,
-        logs: Callable[[], Iterable[LocalLog]],
+        logs: Callable[[], Iterable[CleanedLog]],
         settings: Callable[[], CleanerSettings],
         *,
         threads: int = 1,
     ) -> None:
-        self._files = files
         self._logs = logs
         self._settings = settings
         self._throttle = Throttle()
         self._executor = ThreadPoolExecutor(threads, thread_name_prefix="tidelog-cleaner")
         self._threads = threads
-        self._retry_at: dict[LocalLog, float] = {}
+        self._retry_at: dict[CleanedLog, float] = {}
         self._trouble = Trouble(log, bad="compaction failed", good="compaction works again")
         self._own_trouble = Trouble(
             log, bad="the cleaner failed; no log is compacted", good="the cleaner works again"
         )
         self._backoff_s = settings().backoff_ms / 1000
-        self._active: set[CompactionPass] = set()
+        self._active: set[Pass] = set()
         self._closing = asyncio.Event()
         self._kernels: asyncio.Task[None] | None = None
         self._given_up = threading.Event()  # set when the cleaner no longer waits for the kernels
@@ -65,7 +62,7 @@ class Cleaner:
         self._closing.set()
         self._given_up.set()
         for current in self._active:
-            current.stop.set()
+            current.halt()
         await asyncio.gather(*self._workers)
         self._executor.shutdown()
 
@@ -90,38 +87,40 @@ class Cleaner:
         self._backoff_s = settings.backoff_ms / 1000
         self._throttle.bytes_per_second = settings.bytes_per_second
         await self._load_kernels()
-        chosen = None if self._closing.is_set() else self._dirtiest()
-        if chosen is None:
+        chosen = await self._dirtiest()
+        if chosen is None or self._closing.is_set():
             return False
         try:
             await self._clean(chosen, replace(settings, dedupe_buffer_bytes=self._share(settings)))
         except (Cancelled, LogClosed):
-            pass
+            self._retry_at[chosen] = time.monotonic() + self._backoff_s
         except Exception as error:
             self._leave_alone(chosen, error)
         else:
             self._trouble.worked(chosen, partition=str(chosen.partition))
         return True
 
-    def _leave_alone(self, failed: LocalLog, error: Exception) -> None:
+    def _leave_alone(self, failed: CleanedLog, error: Exception) -> None:
         self._retry_at[failed] = time.monotonic() + _LEFT_ALONE * self._backoff_s
         self._trouble.failed(failed, error, partition=str(failed.partition))
 
     def _share(self, settings: CleanerSettings) -> int:
         return settings.dedupe_buffer_bytes // self._threads
 
-    def _dirtiest(self) -> LocalLog | None:
+    async def _dirtiest(self) -> CleanedLog | None:
         """The log to compact next: an urgent one, otherwise the one with the largest dirty ratio."""
         now_ms, now = time.time_ns() // 1_000_000, time.monotonic()
         self._retry_at = {failed: at for failed, at in self._retry_at.items() if at > now}
         best, best_rank = None, (False, -1.0)
         candidates = set(self._logs())
         self._trouble.forget_others(candidates)
-        for candidate in candidates:
+        for number, candidate in enumerate(candidates, 1):
+            if number % _MEASURED_AT_ONCE == 0:
+                await asyncio.sleep(0)
             if candidate.settings.compaction is None or candidate in self._retry_at:
                 continue
             try:
-                found = candidate.compaction.measure(now_ms)
+                found = candidate.measure(now_ms)
             except Exception as error:
                 self._leave_alone(candidate, error)
                 continue
@@ -130,41 +129,18 @@ class Cleaner:
                 best, best_rank = candidate, rank
         return best
 
-    async def _clean(self, chosen: LocalLog, settings: CleanerSettings) -> None:
+    async def _clean(self, chosen: CleanedLog, settings: CleanerSettings) -> None:
         """One pass over a log."""
-        compaction = chosen.compaction
-        current = compaction.begin(time.time_ns() // 1_000_000, settings, self._throttle)
+        current = chosen.begin_pass(time.time_ns() // 1_000_000, settings, self._throttle)
         if current is None:
             return
         self._active.add(current)
-        steps = compaction.steps(current)
         try:
-            step = next(steps)
-            while True:
-                try:
-                    result = await self._in_thread(step)
-                except Exception as error:
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(result)
-        except StopIteration:
-            pass
-        except OSError as error:
-            if isinstance(compaction.fault, LogClosed):
-                raise Cancelled(f"{chosen.partition} was closed while it was compacted") from error
-            raise storage_error(error, "compact") from error
+            done = await current.run(self._in_thread)
         finally:
-            steps.close()
             self._active.discard(current)
         log.info(
-            "compacted",
-            partition=str(chosen.partition),
-            records=current.records_read,
-            kept=current.records_kept,
-            keys=current.keys,
-            bytes_before=current.bytes_read,
-            bytes_after=current.bytes_written,
-            seconds=round(current.seconds, 3),
+            "compacted", partition=str(chosen.partition), **done._replace(seconds=round(done.seconds, 3))._asdict()
         )
 
     async def _in_thread(self, step: Callable[[], T]) -> T:
