@@ -8,7 +8,7 @@ WORKERS ?= $(shell $(PYTHON) -c 'import os; print(len(os.sched_getaffinity(0)) +
 
 SEEDS ?= 1000..1999
 
-.PHONY: help run demo cluster test test-cluster simulate torture pipeline-kills interop static check format bench bench-storage bench-broker bench-columnar bench-wire \
+.PHONY: help run demo cluster test test-cluster simulate torture torture-cluster pipeline-kills interop static check format bench bench-storage bench-broker bench-cluster bench-columnar bench-wire \
 	bench-compaction bench-tables bench-validation bench-peers bench-growth bench-spark clean
 
 help:  ## show this list
@@ -39,12 +39,15 @@ test: $(READY)  ## run every test
 torture: $(READY)  ## kill the broker under load for TORTURE_SECONDS (600) and check everything
 	$(BIN)/python -m tests.torture.run
 
+torture-cluster: $(READY)  ## the same for three brokers, PostgreSQL and a directory (STORE=s3: an S3 server)
+	$(BIN)/python -m tests.torture.cluster
+
 pipeline-kills: $(READY)  ## kill runs of a pipeline at every step; takes about half an hour
 	@$(KERNELS)
 	TIDELOG_PIPELINE_KILLS=1 $(BIN)/python -m pytest -q tests/spark/test_pipeline_kills.py
 
 test-cluster: $(READY)  ## all tests of the cluster, with the clients' tests over three brokers; takes minutes
-	TIDELOG_TEST_CLUSTER=1 $(BIN)/python -m pytest -n $(WORKERS) -q tests/cluster tests/simulation tests/storage/shared tests/postgres tests/metadata tests/broker/membership
+	TIDELOG_TEST_CLUSTER=1 $(BIN)/python -m pytest -n $(WORKERS) -q tests/cluster tests/simulation tests/storage/shared tests/postgres tests/metadata tests/broker/membership tests/torture/test_cluster.py
 
 simulate: $(READY)  ## simulate clusters with faults for SEEDS (1000..1999); prints the seed of a failure
 	$(BIN)/python -m tests.simulation.run --seeds $(SEEDS)
@@ -73,6 +76,9 @@ bench-storage: $(READY)  ## storage speed against the raw disk; the last line is
 
 bench-broker: $(READY)  ## a broker process under load; the last line is JSON
 	$(BIN)/python -m benchmarks.broker
+
+bench-cluster: $(READY)  ## a cluster beside the raw store, PostgreSQL and one broker; the last line is JSON
+	$(BIN)/python -m benchmarks.cluster
 
 bench-columnar: $(READY)  ## record batches to Arrow columns and back
 	$(BIN)/python -m benchmarks.columnar

@@ -40,7 +40,9 @@ WRITE, T, CLUSTER = Operation.WRITE, ResourceKind.TOPIC, ResourceKind.CLUSTER
 REFUSED = {
     **dict.fromkeys((0, 1, 2, 3, 19, 20, 21, 23, 37, 61, 75, 10000, 10001), ON_TOPIC),
     **dict.fromkeys((8, 9, 10, 11, 12, 13, 14, 15, 42, 47, 68, 69, 77, 89, 90), ON_GROUP),
-    **dict.fromkeys((22, 27, 29, 30, 31, 34, 35, 43, 45, 46, 48, 49, 50, 51, 55, 57, 64, 74, 10004, 10005), ON_CLUSTER),
+    **dict.fromkeys(
+        (22, 27, 29, 30, 31, 34, 35, 43, 45, 46, 48, 49, 50, 51, 55, 57, 64, 74, 10004, 10005), ON_CLUSTER
+    ),
     **dict.fromkeys((25, 26, 28, 65, 10002, 10003), ON_TRANSACTION),
 }
 # Here it depends: on the version (24), or on the resources that are named (configs of a topic and of a broker).

@@ -1,5 +1,6 @@
 """A short run of what `make torture-cluster` does for ten minutes, with few faults."""
 
+import os
 import random
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from tests.torture.cluster import torture
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.skipif("TIDELOG_TEST_CLUSTER" not in os.environ, reason="make test-cluster")
 def test_nothing_is_lost_repeated_or_torn_while_a_cluster_fails(tmp_path: Path) -> None:
     seed = random.SystemRandom().randrange(1 << 30)
     # Other tests may keep the machine busy: how soon everything serves again does not decide this test.
