@@ -10,6 +10,7 @@ from tests.support.memory_files import MemoryFiles
 from tidelog.broker import partition as served
 from tidelog.broker.configs import BrokerConfig
 from tidelog.broker.partition import DataWait, Partition
+from tidelog.broker.refused_batches import RefusedBatches
 from tidelog.broker.topics import Topic
 from tidelog.errors import CorruptBatch, InvalidInput, InvalidRecord, InvalidTimestamp, UnsupportedCompression
 from tidelog.model import LeaderEpoch, TimestampType, TopicPartition
@@ -42,7 +43,9 @@ def make(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Mak
     def made(**configs: str) -> Partition:
         named = {name.replace("_", "."): value for name, value in configs.items()}
         topic = Topic("topic", bytes(16), 1, NOW_MS, named, BrokerConfig().topic_config(named))
-        return Partition(TopicPartition("topic", 0), open_log(MemoryFiles()), topic, Validator(), LeaderEpoch(0))
+        return Partition(
+            TopicPartition("topic", 0), open_log(MemoryFiles()), topic, Validator(), RefusedBatches(), LeaderEpoch(0)
+        )
 
     return made
 

@@ -260,6 +260,30 @@ def test_a_repeated_produce_request_that_fails_is_answered(
     assert eventually(lambda: client.produce("repeated", b"two")).base_offset == 1
 
 
+def test_a_batch_that_arrives_before_a_refused_one_is_refused_too(
+    broker: EmbeddedBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients take the acknowledgement of a later batch for one of the earlier ones."""
+    broker.create_topic("opening")
+    from tidelog.broker.broker import Broker
+    from tidelog.broker.ownership import NotLeader
+
+    def produce(sequence: int) -> int:
+        numbered = batch(b"a", b"b", timestamp=-1, producer_id=7, producer_epoch=0, sequence=sequence)
+        reply = client.ask("Produce", 9, produce_request("opening", numbered, acks=-1))
+        return int(reply.responses[0].partition_responses[0].error_code)
+
+    def opening(*_: object) -> None:
+        raise NotLeader("opening-0 is being opened")
+
+    monkeypatch.setattr(Broker, "partition", opening)
+    assert produce(0) == 6
+    monkeypatch.undo()
+    assert [produce(2), produce(4)] == [45, 45]
+    assert [produce(0), produce(2), produce(4)] == [0, 0, 0]
+    assert client.fetch("opening").high_watermark == 6
+
+
 def test_replies_keep_their_order_around_a_failure(broker: EmbeddedBroker, client: RawClient, fail: Any) -> None:
     broker.create_topic("ordered")
     fail("Heartbeat")

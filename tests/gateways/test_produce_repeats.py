@@ -2,6 +2,7 @@
 
 import random
 import struct
+from types import SimpleNamespace
 
 import pytest
 
@@ -12,6 +13,7 @@ from tidelog.broker.admission import Admission
 from tidelog.broker.sessions import Endpoint, Session
 from tidelog.errors import StorageError
 from tidelog.gateways.kafka.produce_repeats import MOST_KNOWN, ProduceRepeats
+from tidelog.model import TopicPartition
 from tidelog.promise import Promise
 from tidelog.storage.log import Appended
 from tidelog.wire.apis import BY_NAME
@@ -148,12 +150,16 @@ def test_almost_a_repeat_is_answered_as_if_it_came_first(
         assert outcome(broker, [right, right, framed]) == outcome(broker, [framed]), framed.hex()
 
 
-def test_a_failed_sync_is_an_error_and_memory_is_bounded() -> None:
+@pytest.mark.parametrize("is_sole", [True, False])
+def test_a_failed_sync_is_an_error_and_memory_is_bounded(is_sole: bool) -> None:
     """Against a broker of our own making, whose sync fails; and with more partitions than are remembered."""
 
     syncing: Promise[Appended] = Promise()
+    refusals: list[tuple[object, ...]] = []
 
     class Partition:
+        name = TopicPartition("topic", 0)
+
         class config:  # noqa: N801
             message_timestamp_type = None
 
@@ -164,6 +170,9 @@ def test_a_failed_sync_is_an_error_and_memory_is_bounded() -> None:
             return syncing
 
     class Broker(NoBroker):
+        ownership = SimpleNamespace(is_sole=is_sole)
+        refused = SimpleNamespace(note=lambda *noted: refusals.append(noted))
+
         def partition(self, topic: str, index: int) -> Partition:
             return Partition()
 
@@ -182,3 +191,4 @@ def test_a_failed_sync_is_an_error_and_memory_is_bounded() -> None:
     assert (result.index, result.base_offset, result.error_message) == (MOST_KNOWN + 9, -1, "the disk is gone")
     assert result.error_code == StorageError.kafka_code
     assert sent[4:8] == struct.pack(">i", 77)
+    assert len(refusals) == (0 if is_sole else 1), "in a cluster the log may forget the batch"

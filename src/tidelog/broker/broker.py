@@ -21,6 +21,7 @@ from tidelog.broker.groups import Groups
 from tidelog.broker.ownership import NotLeader, Ownership
 from tidelog.broker.partition import DataWait, Partition
 from tidelog.broker.producer_ids import ProducerIds
+from tidelog.broker.refused_batches import RefusedBatches
 from tidelog.broker.shell import now_ms
 from tidelog.broker.tables import Tables
 from tidelog.broker.topic_logs import TopicLogs, identity
@@ -134,6 +135,7 @@ class Broker:
         self._opening: dict[Unopened, asyncio.Future[None]] = {}  # partitions whose logs are promised
         self._topic_logs = TopicLogs(logs, metadata)
         self._validator = Validator()
+        self.refused = RefusedBatches()
         self.tables = Tables(self, tables_directory)
         topics.preparation = self
         topics.listen(self)
@@ -327,8 +329,8 @@ class Broker:
         settings = topic.config.log_settings(_spread(name))
         opened = self.logs.open(identity(topic).partition(index), settings, now_ms(), leader_epoch=leader_epoch)
         if isinstance(opened, Promise):
-            return opened.then(lambda log: Partition(name, log, topic, self._validator, leader_epoch))
-        return Partition(name, opened, topic, self._validator, leader_epoch)
+            return opened.then(lambda log: Partition(name, log, topic, self._validator, self.refused, leader_epoch))
+        return Partition(name, opened, topic, self._validator, self.refused, leader_epoch)
 
     def _open_if_led(self, topic: Topic, index: int) -> Partition | Promise[Partition] | Unopened:
         try:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable
 
 from tidelog.broker.configs import TopicConfig
+from tidelog.broker.refused_batches import RefusedBatches
 from tidelog.broker.topics import Topic
 from tidelog.errors import InvalidInput, InvalidRecord
 from tidelog.model import (
@@ -78,6 +79,7 @@ class Partition:
             "_free_records",
             "_is_plain",
             "_progress",
+            "_refused",
             "_validator",
             "_verifying",
             "_waits",
@@ -91,13 +93,16 @@ class Partition:
         log: PartitionLog,
         topic: Topic,
         validator: Validator,
+        refused: RefusedBatches,
         leader_epoch: LeaderEpoch,
     ) -> None:
-        """All partitions of a broker share one validator; it belongs to the thread of the event loop. `leader_epoch`
-        is the epoch in which this broker leads the partition; it is written into every batch."""
+        """All partitions of a broker share one validator, which belongs to the thread of the event loop, and what was
+        refused. `leader_epoch` is the epoch in which this broker leads the partition; it is written into every
+        batch."""
         self.name = name
         self.leader_epoch = leader_epoch
         self._validator = validator
+        self._refused = refused
         self.log = log
         self._waits: set[DataWait] = set()
         self._verifying: dict[int, object] = {}  # the newest verification of each producer
@@ -167,6 +172,8 @@ class Partition:
                         batch = self._examined(batch, now_ms)
                 elif config.validate is Level.AUTO:
                     batch = self._examined(batch, now_ms)
+        if self._refused:
+            self._refused.check(self.name, batch, self.log)
         stamp = config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
         return self.log.append(batch, now_ms=now_ms, leader_epoch=self.leader_epoch, durable=durable, stamp=stamp)
 

@@ -111,13 +111,23 @@ class ProduceRepeats:
             if self._admission.authorizer is not None:
                 self._admission.check(self._session, Operation.WRITE, ResourceKind.TOPIC, topic)
             partition = self._broker.partition(topic, known.index)
-            appended = partition.append(frame[at:records_end], durable=known.durable)
+            batch = frame[at:records_end]
+            appended = partition.append(batch, durable=known.durable)
         except (TidelogError, IndexError):
             return None
         (correlation_id,) = _CORRELATION_ID.unpack_from(frame, 4)
         if not isinstance(appended, Promise):
             return known.reply(correlation_id, partition, appended)
-        return appended.then(partial(known.reply, correlation_id, partition), partial(known.refusal, correlation_id))
+        failed = partial(known.refusal, correlation_id)
+        if not self._broker.ownership.is_sole:
+            failed = partial(self._failed, known, correlation_id, partition, batch)
+        return appended.then(partial(known.reply, correlation_id, partition), failed)
+
+    def _failed(
+        self, known: Known, correlation_id: int, partition: Partition, batch: memoryview, error: Exception
+    ) -> bytearray:
+        self._broker.refused.note(partition.name, batch, error)
+        return known.refusal(correlation_id, error)
 
     def learn(self, frame: memoryview, version: int, topic: TopicProduceData, *, durable: bool) -> None:
         """Remember a request for one partition, without a transaction, that succeeded."""

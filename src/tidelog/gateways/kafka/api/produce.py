@@ -27,6 +27,7 @@ from tidelog.gateways.kafka.context import broker_of, code_of
 from tidelog.gateways.kafka.produce_repeats import ProduceRepeats
 from tidelog.model import TimestampType, TopicPartition
 from tidelog.promise import Promise, after_all
+from tidelog.records.batch import ReadBuffer
 from tidelog.records.validation import MOST_NAMED
 from tidelog.storage.log import Appended
 from tidelog.wire.error_codes import ErrorCode
@@ -42,7 +43,7 @@ from tidelog.wire.generated.produce import (
 
 ALL = -1
 _BY_ID_FROM, _ABORTABLE_FROM, _ADDS_FROM = 13, 11, 12
-Waiting = list[tuple[Promise[Appended], Partition, PartitionProduceResponse]]
+Waiting = list[tuple[Promise[Appended], Partition, PartitionProduceResponse, ReadBuffer | None]]
 
 
 def handle(request: Request, message: ProduceRequest) -> ProduceResponse | Awaitable[ProduceResponse | None] | None:
@@ -95,7 +96,9 @@ def _produce(
         return None
     if not waiting:
         return response
-    kept = [(appended, partial(_told, partition, result)) for appended, partition, result in waiting]
+    kept = [
+        (appended, partial(_told, broker, partition, result, batch)) for appended, partition, result, batch in waiting
+    ]
     return after_all(kept, lambda: response)
 
 
@@ -127,6 +130,7 @@ def _append(
             transactional=refusals is not None,
         )
     except TidelogError as error:
+        broker.refused.note(TopicPartition(topic, data.index), data.records, error)
         records = error.records if isinstance(error, RefusedRecords) else ()
         return PartitionProduceResponse(
             data.index,
@@ -139,7 +143,8 @@ def _append(
     if not isinstance(appended, Promise):
         _tell(partition, result, appended)
     elif acks != 0:  # acks 1 too, with the flush policy `always`
-        waiting.append((appended, partition, result))
+        # Only in a cluster can a log forget a batch whose append has failed.
+        waiting.append((appended, partition, result, None if broker.ownership.is_sole else data.records))
     return result
 
 
@@ -151,11 +156,17 @@ def _tell(partition: Partition, result: PartitionProduceResponse, appended: Appe
 
 
 def _told(
-    partition: Partition, result: PartitionProduceResponse, appended: Appended | None, error: Exception | None
+    broker: Broker,
+    partition: Partition,
+    result: PartitionProduceResponse,
+    batch: ReadBuffer | None,
+    appended: Appended | None,
+    error: Exception | None,
 ) -> None:
     if appended is not None:
         _tell(partition, result, appended)
     else:
+        broker.refused.note(partition.name, batch, error)
         result.error_code = code_of(error)
         result.error_message = str(error)
 

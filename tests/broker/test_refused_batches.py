@@ -1,0 +1,79 @@
+"""A later batch of a producer must not be accepted before an earlier one that was refused for a moment."""
+
+import pytest
+
+from tests.support.logs import NOW_MS, batch, open_log
+from tests.support.memory_files import MemoryFiles
+from tidelog.broker.ownership import NotLeader
+from tidelog.broker.refused_batches import KEPT_S, MOST, RefusedBatches
+from tidelog.errors import InvalidRecord, OutOfOrderSequence
+from tidelog.model import LeaderEpoch, TopicPartition
+
+PLACE, OTHER = TopicPartition("topic", 0), TopicPartition("topic", 1)
+NOT_YET = NotLeader("topic-0 is being opened")
+
+
+def of(producer_id: int, sequence: int, *, epoch: int = 0) -> bytearray:
+    return batch(b"1", b"2", producer_id=producer_id, producer_epoch=epoch, sequence=sequence)
+
+
+def test_a_later_batch_waits_for_the_refused_one() -> None:
+    refused, log = RefusedBatches(), open_log(MemoryFiles())
+    assert not refused
+    refused.note(PLACE, of(7, 0), NOT_YET)
+    refused.note(PLACE, of(7, 2), NOT_YET)
+    assert refused
+    for sequence in (2, 4):
+        with pytest.raises(OutOfOrderSequence, match="its batch with sequence 0 was refused"):
+            refused.check(PLACE, of(7, sequence), log)
+    refused.check(PLACE, of(7, 0), log)
+    assert not refused
+
+
+def test_others_do_not_wait() -> None:
+    refused, log = RefusedBatches(), open_log(MemoryFiles())
+    refused.note(PLACE, of(7, 0), NOT_YET)
+    refused.check(OTHER, of(7, 2), log)
+    refused.check(PLACE, of(8, 2), log)
+    refused.check(PLACE, of(7, 2, epoch=1), log)
+    refused.check(PLACE, batch(b"without a producer"), log)
+    refused.check(PLACE, bytearray(b"no batch"), log)
+    assert refused
+
+
+def test_a_producer_that_the_log_knows_is_left_to_the_log() -> None:
+    """Its refused batch may have arrived at another leader meanwhile."""
+    refused, log = RefusedBatches(), open_log(MemoryFiles())
+    refused.note(PLACE, of(7, 0), NOT_YET)
+    log.append(of(7, 0), now_ms=NOW_MS, leader_epoch=LeaderEpoch(0), durable=False)
+    refused.check(PLACE, of(7, 2), log)
+    assert not refused
+
+
+def test_only_what_clients_send_again_is_remembered() -> None:
+    refused = RefusedBatches()
+    refused.note(PLACE, of(7, 0), InvalidRecord("no key"))
+    refused.note(PLACE, of(7, 0), RuntimeError("a bug"))
+    refused.note(PLACE, batch(b"without a producer"), NOT_YET)
+    refused.note(PLACE, None, NOT_YET)
+    refused.note(PLACE, bytearray(b"no batch"), NOT_YET)
+    refused.note(PLACE, bytearray(100), NOT_YET)
+    assert not refused
+
+
+def test_what_was_refused_long_ago_is_forgotten() -> None:
+    now, log = 0.0, open_log(MemoryFiles())
+    refused = RefusedBatches(lambda: now)
+    refused.note(PLACE, of(7, 0), NOT_YET)
+    now = KEPT_S + 1
+    refused.check(PLACE, of(7, 2), log)
+    assert not refused
+
+
+def test_the_oldest_are_forgotten_when_there_are_many() -> None:
+    refused, log = RefusedBatches(), open_log(MemoryFiles())
+    for producer_id in range(MOST + 1):
+        refused.note(PLACE, of(producer_id, 0), NOT_YET)
+    refused.check(PLACE, of(0, 2), log)
+    with pytest.raises(OutOfOrderSequence):
+        refused.check(PLACE, of(1, 2), log)
