@@ -58,6 +58,7 @@ def test_only_what_clients_send_again_is_remembered() -> None:
     refused.note(PLACE, None, NOT_YET)
     refused.note(PLACE, bytearray(b"no batch"), NOT_YET)
     refused.note(PLACE, bytearray(100), NOT_YET)
+    refused.note(TopicPartition("t" * 250, 0), of(7, 0), NOT_YET)  # would take much memory
     assert not refused
 
 

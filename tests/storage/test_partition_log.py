@@ -330,6 +330,8 @@ def test_producers_and_sizes_are_told(play: Play) -> None:
         (producer,) = log.active_producers()
         assert (producer.producer_id, producer.epoch, producer.last_sequence) == (7, 2, 0)
         assert producer.transaction_start == 0
+        assert log.knows_producer(ProducerId(7))
+        assert not log.knows_producer(ProducerId(8))
         assert log.stats().size_bytes > 0
 
     play(story)

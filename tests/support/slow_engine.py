@@ -209,6 +209,9 @@ class SlowLog:
     def epochs(self) -> Sequence[tuple[LeaderEpoch, Offset]]:
         return self._inner.epochs()
 
+    def knows_producer(self, producer_id: ProducerId) -> bool:
+        return self._inner.knows_producer(producer_id)
+
     def active_producers(self) -> list[ActiveProducer]:
         return self._inner.active_producers()
 

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 from tidelog.errors import OutOfOrderSequence, TidelogError
-from tidelog.model import NO_SEQUENCE, TopicPartition
+from tidelog.model import NO_SEQUENCE, TopicPartition, is_topic_name
 from tidelog.records.batch import HEADER_SIZE, ReadBuffer, read_header
 from tidelog.storage.log import PartitionLog
 
@@ -38,8 +38,8 @@ class RefusedBatches:
             header = read_header(batch)
         except TidelogError:
             return
-        if header.base_sequence == NO_SEQUENCE:
-            return
+        if header.base_sequence == NO_SEQUENCE or not is_topic_name(partition.topic):
+            return  # names that are refused for good may be long
         key = (partition, header.producer_id, header.producer_epoch)
         now = self._clock()
         known, _ = self._first.pop(key, (header.base_sequence, now))
@@ -57,7 +57,7 @@ class RefusedBatches:
         if refused is None:
             return
         first, at = refused
-        is_known = any(each.producer_id == header.producer_id for each in log.active_producers())
+        is_known = log.knows_producer(header.producer_id)
         if header.base_sequence <= first or is_known or at + KEPT_S < self._clock():
             del self._first[key]  # from here on the log itself sees gaps
             return

@@ -206,6 +206,10 @@ class PartitionLog(Protocol):
         """Use these settings from now on."""
 
     @abstractmethod
+    def knows_producer(self, producer_id: ProducerId) -> bool:
+        """Whether the log remembers the producer, so that it notices gaps in its sequence numbers."""
+
+    @abstractmethod
     def active_producers(self) -> list[ActiveProducer]: ...
 
     @abstractmethod

@@ -401,6 +401,9 @@ class LocalLog:
     def epochs(self) -> Sequence[tuple[LeaderEpoch, Offset]]:
         return ()  # a broker that is alone has led it always
 
+    def knows_producer(self, producer_id: ProducerId) -> bool:
+        return self._producers.get(producer_id) is not None
+
     def active_producers(self) -> list[ActiveProducer]:
         return active_producers(self._producers)
 

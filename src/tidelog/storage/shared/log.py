@@ -437,6 +437,9 @@ class SharedLog:
     def open_transactions(self) -> dict[ProducerId, Offset]:
         return dict(self._open)
 
+    def knows_producer(self, producer_id: ProducerId) -> bool:
+        return self._producers.get(producer_id) is not None
+
     def active_producers(self) -> list[ActiveProducer]:
         return active_producers(self._producers)
 
