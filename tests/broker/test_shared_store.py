@@ -177,6 +177,33 @@ def test_a_stop_does_not_wait_for_a_store_that_never_tells() -> None:
     assert in_loop(run) == []
 
 
+def test_a_broker_that_has_not_heard_that_it_was_replaced_tells_no_old_offsets() -> None:
+    async def run() -> None:
+        database = Database()
+        old = await GroupBroker(database).start()
+        assert code_of(await answer(old.commit(50))) == 0
+        assert await old.committed() == (0, 50)
+        new = await GroupBroker(database).start()
+        assert code_of(await answer(new.commit(71))) == 0
+        with structlog.testing.capture_logs():
+            assert await old.committed() == (NOT_COORDINATOR, -1)
+        assert await new.committed() == (0, 71)
+
+    assert in_loop(run) == []
+
+
+def test_offsets_are_not_told_while_the_store_cannot_confirm_who_owns_the_groups() -> None:
+    async def run() -> None:
+        broker = await GroupBroker(Database()).start()
+        assert code_of(await answer(broker.commit(5))) == 0
+        broker.store.faults.append(Fault(StorageUnavailable("away")))
+        with structlog.testing.capture_logs():
+            assert await broker.committed() == (NOT_AVAILABLE, -1)
+        assert await broker.committed() == (0, 5)
+
+    assert in_loop(run) == []
+
+
 def test_groups_that_another_broker_has_taken_over_are_not_answered_for() -> None:
     async def run() -> None:
         database = Database()
@@ -381,6 +408,25 @@ def test_transactions_that_another_broker_has_taken_over_are_neither_answered_fo
         assert (len(old.store.written), old.markers) == (attempts, [])
         assert (await answer(new.end())).error_code == 0
         assert new.markers == [True]
+
+    assert in_loop(run) == []
+
+
+@pytest.mark.parametrize("verify_only", [True, False])
+def test_a_broker_that_was_replaced_lets_nobody_write_to_a_transaction_that_has_ended(verify_only: bool) -> None:
+    async def run() -> None:
+        logs: dict[int, Log] = {}
+        database = Database()
+        old = await TransactionBroker(database, logs).start()
+        await old.begin()
+        partitions = (TopicPartition("t", 0),)
+        question = t.AddPartitions("id", old.producer_id, old.epoch, partitions, verify_only)
+        assert await old.ask(question) == t.AddPartitionsReply(), "its memory says that the partition is in it"
+        new = await TransactionBroker(database, logs).start()
+        new.producer_id, new.epoch = old.producer_id, old.epoch
+        assert (await answer(new.end())).error_code == 0
+        with structlog.testing.capture_logs():
+            assert (await old.ask(question)).error_code == NOT_COORDINATOR
 
     assert in_loop(run) == []
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 
-from tests.torture.history import COPIED, History, Outcome, Partition, Transaction, Write
+from tests.torture.history import COPIED, NEVER, History, Outcome, Partition, Transaction, Write
 
 
 class Finding(NamedTuple):
@@ -137,12 +137,15 @@ def offsets(history: History) -> Iterator[Finding]:
         ended_at[key] = [ended for ended, _ in done]
         highest[key] = [-1, *accumulate((offset for _, offset in done), max)]
     looks = [(seen.group, seen.partition, seen.began, seen.offset, "seen") for seen in history.offsets_seen]
-    looks += [(each.group, each.partition, each.began, each.offset, "committed") for each in history.commits]
+    known = [each for each in history.commits if each.ended != NEVER]
+    late = {(each.group, each.partition, each.offset) for each in history.commits if each.ended == NEVER}
+    looks += [(each.group, each.partition, each.began, each.offset, "committed") for each in known]
     for group, partition, began, offset, how in looks:
         key = group, partition
         before = highest[key][bisect_right(ended_at[key], began)] if key in highest else -1
         if offset < before:
-            yield Finding("moved back", f"{group} in {partition}: {offset} {how} after {before} was committed")
+            why = "; a commit of it was not confirmed, and may have come late" if (*key, offset) in late else ""
+            yield Finding("moved back", f"{group} in {partition}: {offset} {how} after {before} was committed{why}")
 
 
 def consistency(history: History) -> Iterator[Finding]:

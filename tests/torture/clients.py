@@ -16,6 +16,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 
 from tests.torture.history import (
     COPIED,
+    NEVER,
     Done,
     History,
     OffsetCommit,
@@ -366,7 +367,9 @@ class GroupMember(Client):
         try:
             committed = consumer.commit(offsets=wanted, asynchronous=False) or []
         except KafkaException:
-            return  # the outcome is unknown
+            for place, offset in positions.items():
+                self.history.add(OffsetCommit(self._group, place, offset, began, NEVER))
+            return
         for each in committed:
             if each.error is None:
                 place = each.topic, each.partition

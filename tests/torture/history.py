@@ -4,6 +4,7 @@ Values are unique, so that each can be traced from the call that wrote it to eve
 one clock (`time.monotonic`), taken before and after a call.
 """
 
+import math
 import pickle
 import threading
 import time
@@ -61,8 +62,13 @@ class Read:
     at: float
 
 
+NEVER = math.inf
+
+
 @dataclass(frozen=True, slots=True)
 class OffsetCommit:
+    """`ended` is `NEVER` if it was not confirmed: it may take effect at any time, or never."""
+
     group: str
     partition: Partition
     offset: int

@@ -8,6 +8,7 @@ import pytest
 from tests.torture.checker import check
 from tests.torture.history import (
     COPIED,
+    NEVER,
     History,
     OffsetCommit,
     OffsetSeen,
@@ -69,6 +70,16 @@ def sound() -> History:
 
 def test_a_sound_history_has_no_findings() -> None:
     assert check(sound()) == []
+
+
+def test_a_commit_that_was_not_confirmed_may_take_effect_late_and_the_finding_says_so() -> None:
+    history = sound()
+    history.add(OffsetCommit("g", PLAIN, 2, 5.0, NEVER))
+    assert check(history) == []
+    history.add(OffsetSeen("g", PLAIN, 2, 6.0))
+    (finding,) = check(history)
+    assert finding.kind == "moved back"
+    assert "was not confirmed" in finding.text
 
 
 def drop_from(history: History, partition: tuple[str, int], value: str) -> None:

@@ -5,6 +5,10 @@ clients are told to look up the coordinator again; the group is unchanged, and i
 
 When a write fails with `Fenced`, another broker owns the groups. From then on no request is answered from memory:
 clients are told to look up their coordinator, and a list of the groups is empty.
+
+A broker of a cluster learns late, by up to a few seconds, that another one owns the groups. What it tells about
+committed offsets meanwhile could be older than what clients have committed there. So the store confirms the fence
+before such a reply is sent.
 """
 
 from functools import partial
@@ -14,7 +18,14 @@ import structlog
 
 from tidelog.broker.coordination.groups import GroupCoordinator, Outcome
 from tidelog.broker.coordination.groups.errors import CoordinatorNotAvailable, NotCoordinator
-from tidelog.broker.coordination.groups.messages import JoinGroup, ListGroups, ListGroupsReply, SyncGroup, refusal
+from tidelog.broker.coordination.groups.messages import (
+    JoinGroup,
+    ListGroups,
+    ListGroupsReply,
+    OffsetFetch,
+    SyncGroup,
+    refusal,
+)
 from tidelog.broker.group_configs import GroupConfigs
 from tidelog.broker.shell import Alarm, monotonic_ms, send, tell
 from tidelog.broker.topics import Topic
@@ -39,6 +50,7 @@ class Groups:
         self.coordinator = coordinator
         self.configs = configs
         self._writes = Writes(metadata, fence)
+        self._may_be_replaced = fence is not None
         self._news = coordinator.bounds.news
         self._alarm = Alarm(coordinator.next_deadline_ms, self.tick)
         self._waiting: dict[Promise[Any], JoinGroup | SyncGroup] = {}  # requests that wait for other members
@@ -58,10 +70,11 @@ class Groups:
         outcome = self.coordinator.handle(request, token, monotonic_ms())
         if self._news:
             tell(self._news, log.warning)
-        if not outcome.changes and len(outcome.replies) == 1 and outcome.replies[0][0] is token:
+        must_confirm = self._may_be_replaced and isinstance(request, OffsetFetch)
+        if not outcome.changes and not must_confirm and len(outcome.replies) == 1 and outcome.replies[0][0] is token:
             self._alarm.set()
             return outcome.replies[0][1]
-        self._carry_out(outcome)
+        self._carry_out(outcome, must_confirm=must_confirm)
         if waits and not token.is_kept:
             self._waiting[token] = request
             return token.then(lambda reply: self._answered(token, reply))
@@ -105,11 +118,11 @@ class Groups:
     def tick(self) -> None:
         self._carry_out(self.coordinator.tick(monotonic_ms()))
 
-    def _carry_out(self, outcome: Outcome) -> None:
+    def _carry_out(self, outcome: Outcome, *, must_confirm: bool = False) -> None:
         if self._is_resigned:
             return
         self._alarm.set()
-        if outcome.changes:
+        if outcome.changes or must_confirm:
             self._writes.write(outcome.changes, partial(self._stored, outcome))
         else:
             send(outcome.replies)
@@ -119,7 +132,7 @@ class Groups:
             self.resign()
             outcome.replies = [(token, reply.failed(NotCoordinator.kafka_code)) for token, reply in outcome.replies]
         elif error is not None:
-            log.error("group state could not be stored; clients have to retry", reason=str(error))
+            log.error("group state could not be stored or confirmed; clients have to retry", reason=str(error))
             outcome = self.coordinator.failed(outcome, monotonic_ms())
             self._alarm.set()
         else:

@@ -2,7 +2,8 @@
 
 The coordinator writes its markers to the leaders of the partitions (`Markers`). A leader asks the coordinator before
 the first batch of a transaction is appended (`Verification`): is this transaction open, and is the partition in it?
-It does not ask again while the log itself shows that the transaction is open.
+It does not ask again while the log itself shows that the transaction is open. A broker that leads the partition and
+believes to be the coordinator asks itself in the same way: by the time of the append it may have been replaced.
 
 Between the coordinator's answer and the append, a marker may arrive that ends the transaction. The batch would then
 begin a transaction that nobody ends. So each marker cancels the verifications of its producer that are under way
@@ -16,10 +17,12 @@ from zlib import crc32
 
 from tidelog.broker.coordination.transactions import Ending
 from tidelog.broker.coordination.transactions import errors as refused
+from tidelog.broker.coordination.transactions import messages as m
 from tidelog.broker.ownership import NOBODY, Coordinated, NotLeader, Ownership
 from tidelog.broker.peers import Peers
 from tidelog.broker.topics import Topics
 from tidelog.broker.transactional_produce import NotInTransaction, Part, Refusals
+from tidelog.broker.transactions import Transactions
 from tidelog.errors import TidelogError
 from tidelog.model import ProducerEpoch, ProducerId, TopicPartition
 from tidelog.promise import Promise
@@ -137,21 +140,33 @@ class Markers:
 
 
 class Verification:
-    """Asks the coordinators of other brokers about the transactions that write to partitions of this one."""
+    """Asks coordinators about the transactions that write to partitions of this broker."""
 
     def __init__(self, peers: Peers, ownership: Ownership, find: "Callable[[str, int], Partition | None]") -> None:
         self._peers = peers
         self._ownership = ownership
         self._find = find
 
-    def is_needed(self, transactional_id: str) -> bool:
-        """False if this broker is the coordinator: then it knows."""
-        coordinator = self._ownership.coordinator(Coordinated.TRANSACTIONAL_ID, transactional_id)
-        return coordinator.broker_id != self._ownership.node_id
+    def has_begun(self, parts: Sequence[Part]) -> bool:
+        """True if the transaction is open in the logs of all of these partitions: then nobody need be asked."""
+        first = parts[0]
+        return all(
+            (part.producer_id, part.epoch) == (first.producer_id, first.epoch)
+            and self._is_open_in(self._find(*part.partition), part)
+            for part in parts
+        )
 
-    async def refusals(self, transactional_id: str, parts: Sequence[Part], *, adds: bool) -> Refusals:
+    @staticmethod
+    def _is_open_in(partition: "Partition | None", part: Part) -> bool:
+        return partition is not None and partition.log.is_in_transaction(
+            ProducerId(part.producer_id), ProducerEpoch(part.epoch)
+        )
+
+    async def refusals(
+        self, transactions: Transactions, transactional_id: str, parts: Sequence[Part], *, adds: bool
+    ) -> Refusals:
         """The partitions whose batches must not be appended, with the reasons. No await may come between this and the
-        appends."""
+        appends. `transactions` is asked if this broker is the coordinator."""
         refusals: Refusals = {}
         guards: list[tuple[Partition, Part, object]] = []
         first = parts[0]
@@ -161,14 +176,14 @@ class Verification:
                 refusals[part.partition] = NotLeader(f"this broker does not serve {part.partition}")
             elif (part.producer_id, part.epoch) != (first.producer_id, first.epoch):
                 refusals[part.partition] = refused.InvalidRequest("the batches of a request have different producers")
-            elif not partition.log.is_in_transaction(ProducerId(part.producer_id), ProducerEpoch(part.epoch)):
+            elif not self._is_open_in(partition, part):
                 guards.append((partition, part, partition.begin_verification(part.producer_id)))
         if not guards:
             return refusals
         why: TidelogError = refused.CoordinatorNotAvailable("the transaction could not be verified")
         codes: dict[TopicPartition, int] | None = None
         try:
-            codes = await self._ask(transactional_id, [part for _, part, _ in guards], adds=adds)
+            codes = await self._ask(transactions, transactional_id, [part for _, part, _ in guards], adds=adds)
         except TidelogError as error:
             why = refused.CoordinatorNotAvailable(f"the transaction could not be verified: {error}")
         finally:
@@ -189,17 +204,28 @@ class Verification:
                 )
         return refusals
 
-    async def _ask(self, transactional_id: str, parts: Sequence[Part], *, adds: bool) -> dict[TopicPartition, int]:
+    async def _ask(
+        self, transactions: Transactions, transactional_id: str, parts: Sequence[Part], *, adds: bool
+    ) -> dict[TopicPartition, int]:
+        """The error code of each partition; 0 if it is in the transaction."""
         first = parts[0]
-        topics = _by_topic([part.partition for part in parts])
+        partitions = tuple(part.partition for part in parts)
+        coordinator = self._ownership.coordinator(Coordinated.TRANSACTIONAL_ID, transactional_id)
+        if coordinator.broker_id == self._ownership.node_id:
+            question = m.AddPartitions(transactional_id, first.producer_id, first.epoch, partitions, not adds)
+            answer = transactions.ask(question)
+            if isinstance(answer, Promise):
+                answer = await answer
+            codes: dict[TopicPartition, int] = dict.fromkeys(partitions, answer.error_code)
+            codes.update(dict.fromkeys(answer.missing, int(ErrorCode.TRANSACTION_ABORTABLE)))
+            return codes
         transaction = AddPartitionsToTxnTransaction(
             transactional_id,
             first.producer_id,
             first.epoch,
             not adds,
-            [AddPartitionsToTxnTopic(topic, indexes) for topic, indexes in topics.items()],
+            [AddPartitionsToTxnTopic(topic, indexes) for topic, indexes in _by_topic(partitions).items()],
         )
-        coordinator = self._ownership.coordinator(Coordinated.TRANSACTIONAL_ID, transactional_id)
         reply = await self._peers.ask(
             coordinator.broker_id,
             "AddPartitionsToTxn",
@@ -211,4 +237,4 @@ class Verification:
             for result in reply.results_by_transaction
             for topic in result.topic_results
             for each in topic.results_by_partition
-        } or dict.fromkeys((part.partition for part in parts), reply.error_code)
+        } or dict.fromkeys(partitions, reply.error_code)

@@ -6,8 +6,8 @@ has to wait until its partition is added.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from tidelog.broker.coordination.transactions import errors as refused
 from tidelog.broker.coordination.transactions import messages as m
@@ -59,33 +59,33 @@ def in_transaction(
     verification: "Verification | None" = None,
 ) -> R | Awaitable[R]:
     """The result of `produce`, which is called with the refused partitions, after the producer's earlier requests.
-    With `verification` a coordinator of another broker may be asked."""
+    With `verification`, the coordinator may be another broker."""
     if not parts:
         return produce({})
-    if verification is not None and verification.is_needed(transactional_id):
-        place = transactions.start_line(parts[0].producer_id)
-        return asyncio.shield(
-            asyncio.get_running_loop().create_task(
-                _verified_in_line(place, verification, transactional_id, parts, produce, adds)
-            )
-        )
-    refusals, missing = _checked(transactions, transactional_id, parts, adds)
     producer_id = parts[0].producer_id
     line = transactions.wait_in_line(producer_id)
-    if line is None:
-        if not missing:
-            return produce(refusals)
-        line = transactions.start_line(producer_id)
+    work: Coroutine[Any, Any, R]
+    if verification is not None:
+        if line is None:
+            if verification.has_begun(parts):
+                return produce({})
+            line = transactions.start_line(producer_id)
+        work = _verified_in_line(line, verification, transactions, transactional_id, parts, produce, adds)
+    else:
+        if line is None:
+            refusals, missing = _checked(transactions, transactional_id, parts, adds)
+            if not missing:
+                return produce(refusals)
+            line = transactions.start_line(producer_id)
+        work = _in_line(line, transactions, transactional_id, parts, produce, adds)
     # A task of its own: if the client disconnects, later requests in the line must not wait forever.
-    task = asyncio.get_running_loop().create_task(
-        _in_line(line, transactions, transactional_id, parts, produce, adds)
-    )
-    return asyncio.shield(task)
+    return asyncio.shield(asyncio.get_running_loop().create_task(work))
 
 
 async def _verified_in_line(
     line: PlaceInLine,
     verification: "Verification",
+    transactions: Transactions,
     transactional_id: str,
     parts: Sequence[Part],
     produce: Callable[[Refusals], R | Awaitable[R]],
@@ -93,7 +93,7 @@ async def _verified_in_line(
 ) -> R:
     try:
         await line.turn()
-        produced = produce(await verification.refusals(transactional_id, parts, adds=adds))
+        produced = produce(await verification.refusals(transactions, transactional_id, parts, adds=adds))
     finally:
         line.leave()
     return await produced if isinstance(produced, Awaitable) else produced

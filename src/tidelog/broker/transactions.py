@@ -4,6 +4,10 @@ was decided before a crash is completed after the restart.
 When a write fails with `Fenced`, another broker owns the transactions. From then on no request is answered from
 memory and no marker is written: the other broker completes what is decided. Clients are told to look up their
 coordinator.
+
+A broker of a cluster learns late that another one owns the transactions. If it still said of a transaction which the
+other one has ended that a partition is in it, a batch could begin a transaction that nobody ends. So the store
+confirms the fence before such a reply is sent.
 """
 
 import asyncio
@@ -107,11 +111,12 @@ class Transactions:
         outcome = self.coordinator.handle(request, token, monotonic_ms())
         if self._news:
             tell(self._news, log.warning)
-        if not outcome.changes and not outcome.endings and len(outcome.replies) == 1:
+        must_confirm = self._epoch is not None and isinstance(request, m.AddPartitions)
+        if not outcome.changes and not outcome.endings and not must_confirm and len(outcome.replies) == 1:
             ((of, reply),) = outcome.replies
             if of is token:
                 return reply
-        self._carry_out(outcome)
+        self._carry_out(outcome, must_confirm=must_confirm)
         return token
 
     async def _ask_with_ids(self, request: m.Request, token: Promise[Any]) -> None:
@@ -157,12 +162,12 @@ class Transactions:
         self._endings.clear()
         send(self.coordinator.resign())
 
-    def _carry_out(self, outcome: Outcome) -> None:
+    def _carry_out(self, outcome: Outcome, *, must_confirm: bool = False) -> None:
         if self._is_resigned:
             send([(token, reply.failed(NotCoordinator.kafka_code)) for token, reply in outcome.replies])
             return
         self._alarm.set()
-        if outcome.changes:
+        if outcome.changes or must_confirm:
             reached("deciding" if outcome.endings else "storing")
             self._writes.write(outcome.changes, partial(self._stored, outcome))
         else:
@@ -175,7 +180,10 @@ class Transactions:
             self._carry_out(outcome)
             return
         if error is not None:
-            log.error("the state of a transaction could not be stored; clients have to retry", reason=str(error))
+            log.error(
+                "the state of a transaction could not be stored or confirmed; clients have to retry",
+                reason=str(error),
+            )
             outcome = self.coordinator.failed(outcome, monotonic_ms())
             self._alarm.set()
         else:
