@@ -120,10 +120,12 @@ def topic_id(broker: EmbeddedBroker) -> bytes:
 
 def longest_allowed(api: Api, version: int, shape: Shape, id_: bytes) -> bytes | None:
     """None: there are no such lists in this version."""
-    sample = long_frame(api, version, shape, 1000, topic_id=id_)
-    if sample is None:
+    samples = [long_frame(api, version, shape, count, topic_id=id_) for count in (1000, 2000)]
+    if samples[0] is None or samples[1] is None:
         return None
-    count = min(MOST_ENTRIES, MOST_ENTRIES * 1000 // max(1, entries_of(sample)))
+    fewer, more = map(entries_of, samples)
+    each = (more - fewer) / 1000
+    count = min(MOST_ENTRIES, int((MOST_ENTRIES - fewer) / max(1, each)) + 1000)
     while count > 100:
         encoded = long_frame(api, version, shape, count, topic_id=id_)
         assert encoded is not None
@@ -171,7 +173,7 @@ def test_requests_beyond_the_limit_are_refused_before_they_are_read(
     """With an error if there is a place for it, else by closing the connection."""
     api = BY_NAME[name]
     for shape in shapes(request_kind(api)):
-        encoded = long_frame(api, api.max_version, shape, 2 * MOST_ENTRIES, topic_id=topic_id(broker))
+        encoded = long_frame(api, api.max_version, shape, MOST_ENTRIES + 1, topic_id=topic_id(broker), different=1000)
         if encoded is None:
             continue
         watch.longest = 0.0
