@@ -579,6 +579,31 @@ def test_broker_configs_are_altered_durably_and_listeners_are_told(tmp_path: Pat
     asyncio.run(play())
 
 
+def test_the_controller_alters_configs_of_other_brokers_which_do_not_hold_for_itself(tmp_path: Path) -> None:
+    async def play() -> None:
+        store = await SqliteStore.open(str(tmp_path / "metadata.sqlite"))
+        controller = BrokerConfig({}, node_id=1)
+        controller.is_other_broker = {"2", "3"}.__contains__
+        edit = Replace([("log.retention.ms", "5")])
+        await controller.alter(Writes(store), "2", edit)
+        assert controller.topic_config({}).retention_ms != 5
+        with pytest.raises(InvalidInput, match="there is no broker '4'"):
+            await controller.alter(Writes(store), "4", edit)
+        with pytest.raises(InvalidInput, match="there is no broker '2' here"):
+            controller.describe("2")
+        other = BrokerConfig({}, node_id=2)
+        other.reload(await store.load(ConfigRow))
+        assert other.topic_config({}).retention_ms == 5
+        next_controller = BrokerConfig({}, node_id=3)
+        next_controller.is_other_broker = {"1", "2"}.__contains__
+        next_controller.reload(await store.load(ConfigRow))
+        await next_controller.alter(Writes(store), "2", Replace([]))
+        assert await store.load(ConfigRow) == []
+        await store.close()
+
+    asyncio.run(play())
+
+
 @pytest.mark.parametrize(
     ("resource", "edit", "code", "why"),
     [

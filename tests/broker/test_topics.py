@@ -156,6 +156,25 @@ def test_a_created_topic_is_there_by_name_and_id_also_after_a_restart(path: str)
     run(path, look)
 
 
+def test_in_a_cluster_the_first_broker_of_an_assignment_is_to_lead(path: str) -> None:
+    async def play(world: World) -> None:
+        assigned: list[tuple[str, dict[int, int]]] = []
+        world.topics.brokers = lambda: {1, 2, 3}
+        world.topics.assign = lambda topic, leaders: assigned.append((topic.name, dict(leaders)))
+        await world.create("plain", 2)
+        await world.create("a", assignments=[(1, [2, 1]), (0, [3])])
+        await world.topics.add_partitions("a", 4, [[1], [2, 3]])
+        await world.topics.add_partitions("a", 5, [[1]], validate_only=True)
+        await world.topics.add_partitions("a", 5)
+        assert assigned == [("a", {1: 2, 0: 3}), ("a", {2: 1, 3: 2})]
+        for brokers in ([4], [1, 1], [], [0]):
+            with pytest.raises(TidelogError, match="there are only brokers 1, 2, 3") as refused:
+                await world.create("b", assignments=[(0, brokers)])
+            assert refused.value.kafka_code == 39
+
+    run(path, play)
+
+
 def test_the_broker_says_how_many_partitions_when_nobody_does(path: str) -> None:
     async def play(world: World) -> None:
         assert (await world.create("a")).partitions == 7

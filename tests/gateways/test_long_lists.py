@@ -123,7 +123,7 @@ def longest_allowed(api: Api, version: int, shape: Shape, id_: bytes) -> bytes |
     samples = [long_frame(api, version, shape, count, topic_id=id_) for count in (1000, 2000)]
     if samples[0] is None or samples[1] is None:
         return None
-    fewer, more = map(entries_of, samples)
+    fewer, more = entries_of(samples[0]), entries_of(samples[1])
     each = (more - fewer) / 1000
     count = min(MOST_ENTRIES, int((MOST_ENTRIES - fewer) / max(1, each)) + 1000)
     while count > 100:

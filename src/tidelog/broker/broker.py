@@ -9,16 +9,16 @@ may return a promise of a log; its partition is not available until the promise 
 import asyncio
 import math
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import structlog
 
 from tidelog.broker.admission import Admission
 from tidelog.broker.configs import BrokerConfig
 from tidelog.broker.groups import Groups
-from tidelog.broker.ownership import NotLeader, Ownership
+from tidelog.broker.ownership import Coordinated, NotLeader, Ownership
 from tidelog.broker.partition import DataWait, Partition
 from tidelog.broker.producer_ids import ProducerIds
 from tidelog.broker.refused_batches import RefusedBatches
@@ -37,7 +37,7 @@ from tidelog.records.validation import Validator
 from tidelog.storage.log import LogStore
 
 if TYPE_CHECKING:
-    from tidelog.broker.remote_transactions import Verification
+    from tidelog.broker.other_brokers import OtherBrokers
 
 _OPENED_AT_ONCE = 50  # partitions, in about 10 ms
 _FIRST_RETRY_S, _LAST_RETRY_S = 1.0, 30.0  # pause between two attempts to open a partition
@@ -111,21 +111,8 @@ class Broker:
         self.producer_ids = producer_ids
         self.ownership = ownership
         self.admission = Admission()
-        self.on_created: Callable[[Topic], Awaitable[None]] | None = None
-        """Called when the logs of new partitions exist, before the topic does: in a cluster they need leaders."""
-        self.create_elsewhere: Callable[[str], Awaitable[None]] | None = None
-        """Lets the controller create a topic, if that is another broker."""
-        self.forward: Callable[[str, int, Any], Awaitable[Any]] | None = None
-        """Sends a request to the controller: the API's name, its version and the message. None if there are no other
-        brokers."""
-        self.refresh: Callable[[], Awaitable[None]] | None = None
-        """Learns what other brokers have changed; None if there are no others."""
-        self.move_leader: Callable[[Sequence[tuple[bytes, int]], int], None] | None = None
-        """Lets another broker lead partitions (topic id, number); None if there are no others."""
-        self.drain: Callable[[int, bool], Awaitable[None]] | None = None
-        """Lets a broker give everything away and get nothing new, or takes that back; None if there are no others."""
-        self.verification: Verification | None = None
-        """Asks other brokers about transactions; None if there are no others."""
+        self.others: OtherBrokers | None = None
+        """The other brokers of a cluster; None: this broker is alone."""
         self.waits: set[DataWait] = set()  # long polls to wake when the broker stops
         self.is_stopping = False
         self._partitions: dict[str, list[Partition | Unopened]] = {}
@@ -190,11 +177,10 @@ class Broker:
 
     async def auto_create(self, name: str) -> None:
         """Create a topic with the defaults, if that is allowed."""
-        is_here = self.create_elsewhere is None or self.ownership.controller().broker_id == self.ownership.node_id
-        if is_here:
+        if self.others is None or self.ownership.controller().broker_id == self.ownership.node_id:
             await self.topics.auto_create(name, now_ms())
-        elif self.topics.may_auto_create(name) and self.create_elsewhere is not None:
-            await self.create_elsewhere(name)
+        elif self.topics.may_auto_create(name):
+            await self.others.create_topic(name)
         else:
             self.topics.get(name)
 
@@ -221,8 +207,8 @@ class Broker:
         for long."""
         new = self._new_partitions(topic)
         await self.logs.create(new, now_ms())
-        if self.on_created is not None:
-            await self.on_created(topic)
+        if self.others is not None:
+            await self.others.leaders_assigned(topic)
         coming = self._coming[topic.topic_id] = []
         try:
             opening = []
@@ -458,7 +444,10 @@ class Broker:
         group = topic.config.retention_wait_for_group if topic is not None else ""
         if not group:
             return None
-        return self.groups.coordinator.committed(group, *partition) or 0
+        is_here = self.ownership.coordinator(Coordinated.GROUP, group).broker_id == self.ownership.node_id
+        if is_here or self.others is None:
+            return self.groups.coordinator.committed(group, *partition) or 0
+        return self.others.committed(group, partition) or 0
 
     def topic_name(self, topic_id: bytes) -> str | None:
         topic = self.topics.find_id(topic_id)

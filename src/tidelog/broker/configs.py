@@ -200,6 +200,8 @@ class BrokerConfig:
     def __init__(self, static: Mapping[str, str] | None = None, *, node_id: int = 0) -> None:
         self.node_id = node_id
         self.on_change: list[Callable[[], None]] = []
+        self.is_other_broker: Callable[[str], bool] = lambda _resource: False
+        """Whether a resource is another broker of the cluster, whose configs the controller may alter."""
         problems = []
         fixed = {"node.id": str(node_id), "broker.id": str(node_id)}
         for name, text in (static or {}).items():
@@ -222,13 +224,13 @@ class BrokerConfig:
     def load(self, rows: Iterable[ConfigRow]) -> None:
         """Load what was altered in earlier runs. For startup: listeners are not called."""
         for row in rows:
-            if row.kind == BROKER and row.resource in self._dynamic:
-                keep_known(BROKER_CONFIGS, row, self._dynamic[row.resource])
+            if row.kind == BROKER:  # also those of other brokers: this one may have to alter them
+                keep_known(BROKER_CONFIGS, row, self._dynamic.setdefault(row.resource, {}))
         self._refresh()
 
     def reload(self, rows: Iterable[ConfigRow]) -> None:
         """Apply all that other brokers have altered. Listeners are called if something is different."""
-        before, self._dynamic = self._dynamic, {resource: {} for resource in self._dynamic}
+        before, self._dynamic = self._dynamic, {str(self.node_id): {}, ALL_BROKERS: {}}
         try:
             self.load(rows)
         except InvalidConfig as error:
@@ -303,7 +305,7 @@ class BrokerConfig:
 
     def describe(self, resource: str, names: Collection[str] | None = None) -> list[ConfigEntry]:
         """All configs of this broker, or those set for all brokers; only those in `names`, if it is given."""
-        own = self._of(resource)
+        own = self._of(resource, may_be_other=False)
         wanted = [name for name in BROKER_CONFIGS if not names or name in names]
         if resource != ALL_BROKERS:
             return [config_entry(BROKER_CONFIGS[name], self._found_of_broker(name), None) for name in wanted]
@@ -329,17 +331,19 @@ class BrokerConfig:
         return entries
 
     async def alter(self, writes: Writes, resource: str, edit: Edit, *, validate_only: bool = False) -> None:
-        """The change is in force when this returns. `resource` is this broker's number, or ALL_BROKERS."""
+        """The change is in force when this returns; at another broker of a cluster, a second later. `resource` is the
+        number of a broker, or ALL_BROKERS."""
         await to_the_end(self._alter(writes, resource, edit, validate_only))
 
     async def _alter(self, writes: Writes, resource: str, edit: Edit, validate_only: bool) -> None:
         async with self._turn:
-            before = self._of(resource)
+            before = self._of(resource, may_be_other=True)
             after = edited(BROKER_CONFIGS, BROKER, before, edit, self._text_in_force)
             for name, _ in sorted(before.items() ^ after.items()):
                 if not BROKER_CONFIGS[name].dynamic:
                     raise InvalidInput(f"{name} is read-only: set it in the broker's settings and restart the broker")
             trial = copy(self)
+            trial.node_id = int(resource) if resource != ALL_BROKERS else self.node_id
             trial._dynamic = self._dynamic | {resource: after}
             trial._refresh()
             if validate_only:
@@ -350,13 +354,12 @@ class BrokerConfig:
         for listener in self.on_change:
             listener()
 
-    def _of(self, resource: str) -> dict[str, str]:
-        own = self._dynamic.get(resource)
-        if own is None:
-            raise InvalidInput(
-                f"there is no broker {resource!r} here: use {self.node_id}, or an empty name for all brokers"
-            )
-        return own
+    def _of(self, resource: str, *, may_be_other: bool) -> dict[str, str]:
+        if resource in (str(self.node_id), ALL_BROKERS) or (may_be_other and self.is_other_broker(resource)):
+            return self._dynamic.get(resource, {})
+        raise InvalidInput(
+            f"there is no broker {resource!r} here: use {self.node_id}, or an empty name for all brokers"
+        )
 
     def _refresh(self) -> None:
         self._layers = (

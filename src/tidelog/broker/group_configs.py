@@ -56,6 +56,13 @@ class GroupConfigs:
                 log.warning("the stored configs of a group are invalid and ignored", group=group, reason=str(error))
                 del self._own[group]
 
+    def reload(self, rows: Iterable[ConfigRow]) -> None:
+        """Replace everything by what another broker has stored."""
+        before, self._own = self._own, {}
+        self.load(rows)
+        for group in before.keys() - self._own.keys():
+            self._apply(group, None)
+
     def groups(self) -> list[str]:
         """The groups that have configs of their own."""
         return sorted(self._own)

@@ -178,8 +178,11 @@ class Topics:
         self.preparation: Preparation = _NothingToPrepare()
         self.announce: Callable[[Topic], Awaitable[None]] | None = None
         """Tells other brokers of a new topic, before the client is answered."""
-        self.broker_count: Callable[[], int] = lambda: 1
-        """As many replicas may be asked for. In a cluster the object store keeps the data, whatever the number is."""
+        self.brokers: Callable[[], Collection[int]] = lambda: (broker_config.node_id,)
+        """Those that are up. As many replicas may be asked for: in a cluster the object store keeps the data,
+        whatever their number is."""
+        self.assign: Callable[[Topic, Mapping[int, int]], None] | None = None
+        """Lets brokers lead new partitions, which are about to be created: by their numbers."""
         self._turns: dict[str, asyncio.Event] = {}
         self._partitions = 0  # this and the next include what is being created
         self._topics = 0
@@ -357,6 +360,7 @@ class Topics:
             if validate_only:
                 return topic
             with self._counted(topics=1, partitions=partitions):
+                self._assign(topic, {number: brokers[0] for number, brokers in new.assignments})
                 try:
                     await self._write_prepared(
                         topic, [Insert(_row(topic)), *row_changes(TOPIC, topic.name, {}, configs)]
@@ -406,6 +410,8 @@ class Topics:
                 return replace(before, partitions=partitions)
             grown = replace(before, partitions=partitions)
             with self._counted(topics=0, partitions=more):
+                first = before.partitions
+                self._assign(grown, {first + number: brokers[0] for number, brokers in enumerate(assignments or ())})
                 await self._write_prepared(grown, [Update(_row(before), _row(grown))])
             after = replace(self.get(name), partitions=partitions)  # its config may have changed in the meantime
             self._become(after)
@@ -428,7 +434,7 @@ class Topics:
     def _partitions_of(self, new: NewTopic) -> int:
         if new.assignments:
             return self._partitions_assigned(new)
-        brokers = max(1, self.broker_count())
+        brokers = max(1, len(self.brokers()))
         if new.replication_factor != DEFAULT and not 1 <= new.replication_factor <= brokers:
             raise InvalidReplicationFactor(
                 f"replication factor {new.replication_factor} is not possible with "
@@ -450,10 +456,12 @@ class Topics:
         return len(new.assignments)
 
     def _check_assignment(self, brokers: Sequence[int]) -> None:
-        node_id = self.broker_config.node_id
-        if list(brokers) != [node_id]:
+        known = self.brokers() or (self.broker_config.node_id,)
+        if not brokers or len(set(brokers)) < len(brokers) or not set(brokers) <= set(known):
+            there_are = f"brokers {', '.join(map(str, sorted(known)))}" if len(known) > 1 else f"broker {min(known)}"
             raise InvalidReplicaAssignment(
-                f"a partition cannot be on {list(brokers)}: there is only broker {node_id}"
+                f"a partition cannot be on {list(brokers)[:100]}: there {'are' if len(known) > 1 else 'is'} only"
+                f" {there_are}"
             )
 
     def _check_room(self, *, topics: int, partitions: int) -> None:
@@ -478,6 +486,10 @@ class Topics:
             raise
 
     # Applying
+
+    def _assign(self, topic: Topic, leaders: Mapping[int, int]) -> None:
+        if leaders and self.assign is not None:
+            self.assign(topic, leaders)
 
     async def _write_prepared(self, topic: Topic, changes: Sequence[Change]) -> None:
         """Store a topic when its new partitions can be used. If they cannot be prepared, nothing is stored."""

@@ -8,15 +8,17 @@ changes of topics and configs, once a second or as soon as somebody asks for a t
 
 import asyncio
 import contextlib
+import itertools
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, TypeVar
 
 import structlog
 
+from tidelog.broker.awaited_groups import AwaitedGroups
 from tidelog.broker.broker import Broker
-from tidelog.broker.configs import BROKER, BrokerConfig
+from tidelog.broker.configs import TOPIC, BrokerConfig
 from tidelog.broker.membership.broker_ids import automatic_broker_id
 from tidelog.broker.membership.member import Member
 from tidelog.broker.membership.ownership import ClusterOwnership, Owned
@@ -47,6 +49,7 @@ _RETRY_S = 0.5
 _PATIENCE_S = 5.0
 _ANNOUNCE_S = 1.0
 _FORWARD_S = 60.0
+_AWAITED_EVERY = 5  # looks for changes
 INTER_BROKER_LISTENER = "PLAINTEXT"
 """The first listener of each broker."""
 NO_FENCE = Fence(CONTROLLER, 0)
@@ -109,7 +112,6 @@ class ClusterNode:
             ownership=ownership,
         )
         started.push_async_callback(broker.close)
-        broker.verification = Verification(peers, ownership, broker.find)
         self._duties = ClusterDuties(
             broker, self._member, metadata, factory, peers, markers, follow_every_s=self._cluster.heartbeat_ms / 1000
         )
@@ -147,7 +149,7 @@ async def _when_reachable(work: Callable[[], Awaitable[T]]) -> T:
 
 
 class ClusterDuties:
-    """Listens to the member's ownership. Belongs to the running event loop."""
+    """Listens to the member's ownership, and is its broker's `OtherBrokers`. Belongs to the running event loop."""
 
     def __init__(
         self,
@@ -177,13 +179,16 @@ class ClusterDuties:
         self._next_refresh: asyncio.Task[None] | None = None
         self._follower: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
-        broker.on_created = self._wait_for_leaders
-        broker.create_elsewhere = self._create_elsewhere
-        broker.move_leader = member.move
-        broker.drain = member.drain
-        broker.refresh = self.refresh
-        broker.forward = self._forward
-        broker.topics.broker_count = lambda: len(member.ownership.members)
+        self._awaited = AwaitedGroups(peers, member.ownership, broker.topics)
+        self._are_configs_known = False
+        self.verification = Verification(peers, member.ownership, broker.find)
+        self.move_leaders = member.move
+        self.drain = member.drain
+        self.committed = self._awaited.committed
+        broker.others = self
+        broker.config.is_other_broker = self._is_other_broker
+        broker.topics.brokers = lambda: member.ownership.members
+        broker.topics.assign = self._assign
         broker.topics.announce = self._announce
         broker.topics.writes = Writes(metadata, NO_FENCE)
         member.listen(self)
@@ -263,6 +268,7 @@ class ClusterDuties:
         if left is not None:
             left.resign()
             self._exchange(self._factory.resigned())
+            self._are_configs_known = False  # those of groups, which were with the coordinators
             task = asyncio.create_task(left.close())
             self._ending.add(task)
             task.add_done_callback(self._ending.discard)
@@ -282,9 +288,11 @@ class ClusterDuties:
         trouble = Trouble(
             log, bad="changes of topics cannot be followed at the moment", good="changes of topics are followed again"
         )
-        while True:
+        for turn in itertools.count():
             try:
                 await self.follow()
+                if turn % _AWAITED_EVERY == 0:
+                    await self._awaited.look()
                 for topic_id, number in list(self._member.ownership.mine.partitions):
                     self._broker.leader_gained(topic_id, number)  # if an earlier attempt to open it has failed
                 trouble.worked(self)
@@ -318,24 +326,33 @@ class ClusterDuties:
         news = await self._metadata.changes_since(self._version)
         if news.changes is None:
             await self._broker.topics.reload()
-            self._broker.config.reload(await self._metadata.load(ConfigRow))
         else:
             self._broker.topics.follow(news.changes)
-            if _has_broker_configs(news):
-                self._broker.config.reload(await self._metadata.load(ConfigRow))
+        if news.changes is None or not self._are_configs_known or _has_configs(news):
+            rows = await self._metadata.load(ConfigRow)
+            self._broker.config.reload(rows)
+            self._broker.groups.configs.reload(rows)
+            self._are_configs_known = True
         self._version = news.version
 
     # Topics
 
-    async def _forward(self, api: str, version: int, message: Struct) -> Any:  # noqa: ANN401
-        """The controller's response to a request that a client sent to this broker."""
+    async def forward(self, api: str, version: int, message: Struct) -> Any:  # noqa: ANN401
         controller = self._member.ownership.controller().broker_id
-        return await self._peers.ask(
+        reply = await self._peers.ask(
             controller, api, message, at_most=version, lane="forwarded", timeout_s=_FORWARD_S
         )
+        await self.refresh()
+        return reply
 
-    async def _wait_for_leaders(self, topic: Topic) -> None:
-        """The controller assigns leaders to new partitions; wait for that, so that clients need not."""
+    def _is_other_broker(self, resource: str) -> bool:
+        return resource.isdecimal() and int(resource) in self._member.ownership.members
+
+    def _assign(self, topic: Topic, leaders: Mapping[int, int]) -> None:
+        for number, broker_id in leaders.items():
+            self._member.move([(topic.topic_id, number)], broker_id)
+
+    async def leaders_assigned(self, topic: Topic) -> None:
         self._member.hurry()
         ownership = self._member.ownership
 
@@ -362,8 +379,7 @@ class ClusterDuties:
                 each.cancel()
             await asyncio.gather(*asking, return_exceptions=True)
 
-    async def _create_elsewhere(self, name: str) -> None:
-        """Let the controller create a topic with the defaults, and wait until it is known here."""
+    async def create_topic(self, name: str) -> None:
         ownership = self._broker.ownership
         request = CreateTopicsRequest([CreatableTopic(name, -1, -1)], int(_PATIENCE_S * 1000))
         reply = await self._peers.ask(ownership.controller().broker_id, "CreateTopics", request)
@@ -380,10 +396,11 @@ class ClusterDuties:
             await asyncio.sleep(0.02)
 
 
-def _has_broker_configs(news: News) -> bool:
+def _has_configs(news: News) -> bool:
+    """Of brokers or groups. Those of topics come with the topics."""
     for change in news.changes or ():
-        if isinstance(change, Put) and isinstance(change.row, ConfigRow) and change.row.kind == BROKER:
+        if isinstance(change, Put) and isinstance(change.row, ConfigRow) and change.row.kind != TOPIC:
             return True
-        if isinstance(change, Delete) and change.table is ConfigRow and change.key[0] == BROKER:
+        if isinstance(change, Delete) and change.table is ConfigRow and change.key[0] != TOPIC:
             return True
     return False

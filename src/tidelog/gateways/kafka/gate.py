@@ -94,7 +94,7 @@ def _at_controller(request: Request, handle: Handler) -> Handler:
     try:
         broker.ownership.check_controller()
     except NotController:
-        if broker.forward is None or (request.session.client_id or "").startswith(PEER_CLIENT_ID):
+        if broker.others is None or (request.session.client_id or "").startswith(PEER_CLIENT_ID):
             raise
         return _forwarded
     return handle
@@ -102,9 +102,9 @@ def _at_controller(request: Request, handle: Handler) -> Handler:
 
 async def _forwarded(request: Request, message: Struct) -> Reply:
     broker = request.connection.context.broker
-    assert broker.forward is not None
+    assert broker.others is not None
     try:
-        reply: Struct = await broker.forward(request.header.api.name, request.version, message)
+        reply: Struct = await broker.others.forward(request.header.api.name, request.version, message)
         return reply
     except TidelogError as error:
         return _error_reply(request, message, NotController(f"the controller does not answer: {error}"))

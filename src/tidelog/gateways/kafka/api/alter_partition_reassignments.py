@@ -33,9 +33,9 @@ def handle(request: Request, message: AlterPartitionReassignmentsRequest) -> Alt
                 index, ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no reassignment of this partition is in progress"
             )
         leader = broker.ownership.leader(known.topic_id, index).broker_id
-        if broker.move_leader is not None and wanted.replicas:
+        if broker.others is not None and wanted.replicas:
             try:
-                broker.move_leader([(known.topic_id, index)], wanted.replicas[0])
+                broker.others.move_leaders([(known.topic_id, index)], wanted.replicas[0])
             except InvalidInput as error:
                 return ReassignablePartitionResponse(index, ErrorCode.INVALID_REPLICA_ASSIGNMENT, str(error))
         elif list(wanted.replicas) != [leader]:

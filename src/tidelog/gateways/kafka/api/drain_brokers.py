@@ -17,7 +17,7 @@ _MOST_AT_ONCE = 100
 
 async def handle(request: Request, message: DrainBrokersRequest) -> DrainBrokersResponse:
     broker = broker_of(request)
-    if broker.drain is None:
+    if broker.others is None:
         if not message.brokers:
             return DrainBrokersResponse()
         return DrainBrokersResponse(
@@ -30,9 +30,8 @@ async def handle(request: Request, message: DrainBrokersRequest) -> DrainBrokers
         )
     for each in message.brokers:
         try:
-            await broker.drain(each.broker_id, each.is_drained)
+            await broker.others.drain(each.broker_id, each.is_drained)
         except TidelogError as error:
             return DrainBrokersResponse(error_code=code_of(error), error_message=str(error))
-    if broker.refresh is not None:
-        await broker.refresh()
+    await broker.others.refresh()
     return DrainBrokersResponse(drained=sorted(broker.ownership.drained))

@@ -44,7 +44,7 @@ def handle(request: Request, message: MetadataRequest) -> MetadataResponse | Par
         and may(request, Operation.DESCRIBE, ResourceKind.TOPIC, topic.name)
     ]
     is_created = auto_create and broker.config.flag("auto.create.topics.enable")
-    if missing and (is_created or broker.refresh is not None):
+    if missing and (is_created or broker.others is not None):
         return _looked_for_first(request, message, missing, is_created=is_created)
     return _asked_for(request, message, {})
 
@@ -67,8 +67,8 @@ async def _looked_for_first(
     at once, so clients need not ask again."""
     errors: dict[str, int] = {}
     broker, session = broker_of(request), request.session
-    if broker.refresh is not None:
-        await broker.refresh()
+    if broker.others is not None:
+        await broker.others.refresh()
     for name in missing if is_created else ():
         if broker.topics.find(name) is not None:
             continue

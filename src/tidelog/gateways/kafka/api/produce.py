@@ -57,7 +57,7 @@ def handle(request: Request, message: ProduceRequest) -> ProduceResponse | Await
         _parts(request, message),
         lambda refusals: _produce(request, message, refusals),
         adds=request.version >= _ADDS_FROM,
-        verification=broker.verification,
+        verification=None if broker.others is None else broker.others.verification,
     )
 
 

@@ -1,0 +1,39 @@
+"""`OtherBrokers`: what a broker of a cluster asks of the others. A broker that is alone has none of them."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tidelog.model import Offset, TopicPartition
+
+if TYPE_CHECKING:
+    from tidelog.broker.remote_transactions import Verification
+    from tidelog.broker.topics import Topic
+
+
+class OtherBrokers(Protocol):
+    verification: "Verification"
+    """Asks the coordinators of transactions."""
+
+    async def refresh(self) -> None:
+        """Learn what others have changed before this call. If they do not answer, the knowledge stays as it is."""
+
+    async def forward(self, api: str, version: int, message: Any) -> Any:  # noqa: ANN401  (a request, its response)
+        """The controller's response to a request that a client sent to this broker. What it changed is known here
+        when this returns. Raises PeerUnavailable."""
+
+    async def create_topic(self, name: str) -> None:
+        """Let the controller create a topic with the defaults, and wait until it is known here."""
+
+    async def leaders_assigned(self, topic: "Topic") -> None:
+        """The logs of new partitions exist: wait, for a bounded time, until they have leaders."""
+
+    def move_leaders(self, partitions: Sequence[tuple[bytes, int]], broker_id: int) -> None:
+        """Let a broker lead partitions (topic id, number). Raises NotController, UnknownBroker, InvalidInput."""
+
+    async def drain(self, broker_id: int, is_drained: bool) -> None:
+        """Let a broker give everything away and get nothing new, or take that back. Raises UnknownBroker,
+        NoOtherBroker."""
+
+    def committed(self, group: str, partition: TopicPartition) -> Offset | None:
+        """The committed offset of a group for which retention waits, as its coordinator told it a few seconds ago;
+        None if it has told nothing."""
