@@ -208,17 +208,12 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=float(os.environ.get("TORTURE_SECONDS", "600")))
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
     parser.add_argument("--calm", type=float, default=1.0, help="multiplies the pauses between faults")
-    parser.add_argument("--keep", action="store_true", help="keep the logs, the objects and the history")
+    parser.add_argument("--keep", action="store_true", help="keep logs, objects and history of a good run, too")
     options = parser.parse_args()
     on_s3 = os.environ.get("STORE") == "s3"
     print(f"seed {options.seed}, {options.seconds:.0f} s, objects in {'S3' if on_s3 else 'a directory'}", flush=True)
-    with contextlib.ExitStack() as stack:
-        directory = tempfile.mkdtemp(prefix="tidelog-torture-")
-        if options.keep:
-            print(f"files in {directory}", flush=True)
-        else:
-            stack.callback(shutil.rmtree, directory, ignore_errors=True)
-        bar = stack.enter_context(click.progressbar(length=round(options.seconds), label="making trouble"))
+    directory = tempfile.mkdtemp(prefix="tidelog-torture-")
+    with click.progressbar(length=round(options.seconds), label="making trouble") as bar:
         result = torture(
             Path(directory) / unique("run"),
             options.seconds,
@@ -227,11 +222,15 @@ def main() -> None:
             on_s3=on_s3,
             calm=options.calm,
         )
-        if options.keep:
-            result.history.save(Path(directory) / "history.pickle")
+    is_bad = bool(result.findings or result.errors)
+    if options.keep or is_bad:
+        result.history.save(Path(directory) / "history.pickle")
+        print(f"logs, objects and history are in {directory}")
+    else:
+        shutil.rmtree(directory, ignore_errors=True)
     for line in result.lines():
         print(line)
-    sys.exit(1 if result.findings or result.errors else 0)
+    sys.exit(1 if is_bad else 0)
 
 
 if __name__ == "__main__":
