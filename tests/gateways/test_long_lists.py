@@ -100,6 +100,7 @@ def watch(broker: EmbeddedBroker) -> Iterator[Watch]:
 
 @pytest.fixture
 def client(broker: EmbeddedBroker) -> Iterator[RawClient]:
+    topic_id(broker)  # which creates it, if an earlier test has deleted it
     with RawClient(port_of(broker)) as connected:
         yield connected
 
