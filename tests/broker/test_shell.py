@@ -1,6 +1,7 @@
 """What the shells of coordinators share: deadlines that ring, replies that are sent once."""
 
 import asyncio
+import gc
 import time
 from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
@@ -10,7 +11,8 @@ import pytest
 import structlog
 
 from tidelog.broker import shell
-from tidelog.broker.shell import Alarm, monotonic_ms, send, tell
+from tidelog.broker.shell import Alarm, monotonic_ms, send, tell, to_the_end
+from tidelog.errors import StorageUnavailable
 from tidelog.promise import Promise
 
 
@@ -123,3 +125,38 @@ def test_the_wall_clock_is_for_stamps_and_the_other_never_steps(monkeypatch: pyt
     monkeypatch.setattr(shell, "time", clock)
     assert shell.now_ms() == 42
     assert before_ms <= shell.monotonic_ms() < before_ms + 60_000
+
+
+@pytest.mark.parametrize("error", [StorageUnavailable("the database is away"), ZeroDivisionError("a bug"), None])
+def test_work_whose_client_is_gone_is_finished_and_its_failure_is_logged(error: Exception | None) -> None:
+    async def run() -> None:
+        may_end, ended = asyncio.Event(), []
+
+        async def work() -> str:
+            await may_end.wait()
+            ended.append("ended")
+            if error is not None:
+                raise error
+            return "result"
+
+        client = asyncio.ensure_future(to_the_end(work()))
+        await asyncio.sleep(0)
+        client.cancel()
+        with structlog.testing.capture_logs() as logged:
+            with pytest.raises(asyncio.CancelledError):
+                await client
+            may_end.set()
+            while not ended:
+                await asyncio.sleep(0)
+            await asyncio.sleep(0)
+            gc.collect()
+        assert [each["reason"] for each in logged] == ([] if error is None else [str(error)])
+        with structlog.testing.capture_logs() as logged:
+            if error is None:
+                assert await to_the_end(work()) == "result"
+            else:
+                with pytest.raises(type(error)):
+                    await to_the_end(work())
+        assert logged == [], "who waits is told"
+
+    assert in_loop(run) == []

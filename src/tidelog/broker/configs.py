@@ -18,12 +18,12 @@ nothing, so that a topic that spells out all of Kafka's defaults keeps the durab
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
 from enum import IntEnum
 from itertools import dropwhile
-from typing import Any, NamedTuple, TypeAlias, TypeVar
+from typing import Any, NamedTuple, TypeAlias
 
 import structlog
 
@@ -40,6 +40,7 @@ from tidelog.broker.config_table import (
     rendered,
     split,
 )
+from tidelog.broker.shell import to_the_end
 from tidelog.broker.writes import Writes
 from tidelog.errors import InvalidInput, InvalidSettings
 from tidelog.metadata.rows import ConfigRow
@@ -49,8 +50,6 @@ from tidelog.records.compression import Codec
 from tidelog.records.validation import Level
 from tidelog.settings import UNLIMITED, CleanerSettings, CompactionSettings, FlushPolicy, LogSettings
 from tidelog.storage.table import INSTALL, is_installed
-
-T = TypeVar("T")
 
 TOPIC = "topic"  # kinds of `ConfigRow`
 BROKER = "broker"
@@ -566,8 +565,3 @@ def keep_known(table: Mapping[str, Definition], row: ConfigRow, into: dict[str, 
         into[row.name] = rendered(defined(table, row.kind, row.name).parse(row.value))
     except InvalidConfig as error:
         log.warning("a stored config is invalid and ignored", kind=row.kind, resource=row.resource, reason=str(error))
-
-
-async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
-    """Finish the work even if the caller is cancelled, so that every durable write is also applied in memory."""
-    return await asyncio.shield(asyncio.ensure_future(work))

@@ -22,9 +22,9 @@ from tidelog.broker.configs import (
     edited,
     keep_known,
     row_changes,
-    to_the_end,
 )
 from tidelog.broker.coordination.groups import Pace
+from tidelog.broker.shell import to_the_end
 from tidelog.broker.writes import Writes
 from tidelog.errors import InvalidInput
 from tidelog.metadata.rows import ConfigRow

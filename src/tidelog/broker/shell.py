@@ -1,19 +1,22 @@
 """What the shells of all coordinators have in common: call them when a deadline is due, and send their replies. (The
-shells store decisions with `writes.py`.)"""
+shells store decisions with `writes.py`.) And work that goes on when its client is gone."""
 
 import asyncio
 import time
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
+from typing import Any, TypeVar
 
 import structlog
 
+from tidelog.errors import TidelogError
 from tidelog.promise import Promise
 from tidelog.storage.trouble import Trouble
 
 _RETRY_S = 1.0
 
 log = structlog.get_logger("tidelog.broker")
+
+T = TypeVar("T")
 
 
 def now_ms() -> int:
@@ -84,3 +87,23 @@ def send(replies: Iterable[tuple[Hashable, Any]]) -> None:
         assert isinstance(token, Promise)
         if not token.is_kept:  # else it was answered when the broker began to stop
             token.settle(reply)
+
+
+def to_the_end(work: Coroutine[Any, Any, T]) -> Awaitable[T]:
+    """Begin the work, and finish it even if the caller is cancelled: for example so that every durable write is also
+    applied in memory. If the caller is gone, a failure is logged."""
+    task = asyncio.get_running_loop().create_task(work)
+    result = asyncio.shield(task)
+
+    def ended(_: "asyncio.Task[T]") -> None:
+        error = None if task.cancelled() or not result.cancelled() else task.exception()
+        if error is not None:
+            is_bug = not isinstance(error, TidelogError)
+            log.warning(
+                "what a client that is gone had asked for failed",
+                reason=str(error) or repr(error),
+                exc_info=error if is_bug else None,
+            )
+
+    task.add_done_callback(ended)
+    return result

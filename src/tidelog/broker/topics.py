@@ -36,8 +36,8 @@ from tidelog.broker.configs import (
     edited,
     keep_known,
     row_changes,
-    to_the_end,
 )
+from tidelog.broker.shell import to_the_end
 from tidelog.broker.writes import Writes
 from tidelog.errors import Conflict, InvalidInput, OutcomeUnknown
 from tidelog.metadata.rows import ConfigRow, DeletedTopicRow, TopicRow

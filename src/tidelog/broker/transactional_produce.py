@@ -5,13 +5,13 @@ A partition that is not in the transaction yet is refused or, if the client leav
 has to wait until its partition is added.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from tidelog.broker.coordination.transactions import errors as refused
 from tidelog.broker.coordination.transactions import messages as m
 from tidelog.broker.coordination.transactions.errors import TransactionError
+from tidelog.broker.shell import to_the_end
 from tidelog.broker.transactions import PlaceInLine, Transactions
 from tidelog.errors import TidelogError
 from tidelog.model import TopicPartition
@@ -79,7 +79,7 @@ def in_transaction(
             line = transactions.start_line(producer_id)
         work = _in_line(line, transactions, transactional_id, parts, produce, adds)
     # A task of its own: if the client disconnects, later requests in the line must not wait forever.
-    return asyncio.shield(asyncio.get_running_loop().create_task(work))
+    return to_the_end(work)
 
 
 async def _verified_in_line(
