@@ -15,6 +15,7 @@ from tests.spark.test_pipeline import SECONDS, Shop, command, run_pipeline, valu
 from tests.spark.topics import fill, numbered
 from tests.support.brokers import BrokerProcess, eventually
 from tests.support.spark_cluster import connect_server, standalone
+from tests.support.spark_tables import rows_in_table
 from tidelog.cli.main import run
 from tidelog.client import Client
 from tidelog.spark import clusters
@@ -44,13 +45,6 @@ def shop(tmp_path: Path, broker: BrokerProcess, client: Client) -> Shop:
     return shop
 
 
-def table(path: Path) -> list[dict[str, Any]]:
-    import pyarrow.parquet as pq
-
-    found: list[dict[str, Any]] = pq.read_table(path).to_pylist()
-    return found
-
-
 def committed(client: Client, topic: str) -> int:
     """Records that a reader of committed ones sees."""
     from tidelog.client import FetchOptions
@@ -71,8 +65,8 @@ def test_a_pipeline_runs_on_a_standalone_cluster(master: str, shop: Shop, client
         assert shop.completed(), output.read_text()
         assert {flow["flow"]: flow["lag"] for flow in shop.completed()[0]["flows"]}["kept"] == {shop.orders: 0}
         warehouse = tmp_path / "shared" / "warehouse"
-        assert sorted(row["id"] for row in table(warehouse / "kept")) == [f"{number}" for number in range(10)]
-        assert table(warehouse / "totals")[0]["orders"] == 10
+        assert sorted(row["id"] for row in rows_in_table(warehouse / "kept")) == [f"{number}" for number in range(10)]
+        assert rows_in_table(warehouse / "totals")[0]["orders"] == 10
         assert committed(client, shop.large) == 5
         assert sorted(value or b"" for value in values(client, shop.dead)) == sorted(BAD)
 
@@ -82,7 +76,7 @@ def test_a_pipeline_runs_on_a_standalone_cluster(master: str, shop: Shop, client
     finally:
         watching.send_signal(signal.SIGTERM)
         assert watching.wait(SECONDS) == 0, output.read_text()
-    assert len(table(warehouse / "kept")) == 11
+    assert len(rows_in_table(warehouse / "kept")) == 11
     assert committed(client, shop.large) == 6
     assert not list((shop.folder / ".tidelog").glob("warehouse")), "nothing that only this machine has"
 
@@ -115,7 +109,7 @@ def test_jobs_and_sql_run_on_a_standalone_cluster(
     rows = [json.loads(line) for line in ran.stdout.splitlines()[:-1]]
     (archived,) = [row for row in rows if row["type"] == "archived"]
     assert archived["records"] == 2000
-    assert len(table(tmp_path / "lake")) == 2000
+    assert len(rows_in_table(tmp_path / "lake")) == 2000
     checked = [row for row in rows if row["type"] == "partition"]
     assert [(row["records"], row["errors"]) for row in checked] == [(1000, 0)] * 4
     assert [row["records"] for row in rows if row["type"] == "profile"] == [2000]
@@ -129,7 +123,7 @@ def test_a_pipeline_runs_on_a_connect_server(shop: Shop, client: Client, tmp_pat
     with connect_server(tmp_path / "server", "local[2]", confs) as remote:
         done = run_pipeline("run", str(shop.folder), "--json", "--remote", remote)
         assert done.returncode == 0, done.stdout + done.stderr
-        assert len(table(tmp_path / "tables" / "kept")) == 10
+        assert len(rows_in_table(tmp_path / "tables" / "kept")) == 10
         assert committed(client, shop.large) == 5
         assert sorted(value or b"" for value in values(client, shop.dead)) == sorted(BAD)
         assert (tmp_path / "shared" / "_checkpoints").is_dir()
@@ -263,7 +257,7 @@ def test_an_archive_counts_only_what_is_seen_from_here(
         job.close()
     monkeypatch.undo()
     assert run(["archive", topic, "--to", str(tmp_path / "lake"), "-b", broker.bootstrap]) == 0
-    assert len(table(tmp_path / "lake")) == 10
+    assert len(rows_in_table(tmp_path / "lake")) == 10
 
 
 def test_the_python_of_a_conf_runs_beside_the_driver_and_in_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:

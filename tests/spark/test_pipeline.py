@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from tests.support.brokers import BrokerProcess, eventually, unique
+from tests.support.spark_tables import rows_in_table
 from tidelog.cli.main import run
 from tidelog.client import Client
 
@@ -86,10 +87,7 @@ class Shop:
         return [run for run in self.runs() if run["state"] == "completed"]
 
     def table(self, name: str) -> list[dict[str, Any]]:
-        import pyarrow.parquet as pq
-
-        found: list[dict[str, Any]] = pq.read_table(self.folder / ".tidelog" / "warehouse" / name).to_pylist()
-        return found
+        return rows_in_table(self.folder / ".tidelog" / "warehouse" / name)
 
 
 @pytest.fixture

@@ -9,14 +9,12 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import unquote, urlparse
 
 import pytest
 
 from tests.support.brokers import BrokerProcess, unique
+from tests.support.spark_tables import rows_in_table
 from tidelog.client import Client, FetchOptions
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
@@ -114,25 +112,12 @@ class Shop:
 
     def table(self, name: str) -> list[str]:
         """The ids in it: what its log of committed files names, as Spark reads it."""
-        return sorted((row["id"] for row in self._rows(name)), key=int)
-
-    def _rows(self, name: str) -> Iterator[dict[str, Any]]:
-        import pyarrow.parquet as pq
-
-        log = self.warehouse / name / "_spark_metadata"
-        whole = [int(file.name.split(".")[0]) for file in log.glob("*.compact")]
-        for file in log.glob("[0-9]*"):
-            if whole and int(file.name.split(".")[0]) < max(whole):
-                continue
-            for line in file.read_text().splitlines()[1:]:
-                yield from pq.read_table(unquote(urlparse(json.loads(line)["path"]).path)).to_pylist()
+        return sorted((row["id"] for row in rows_in_table(self.warehouse / name)), key=int)
 
     def expect(self, *tables: str) -> None:
-        import pyarrow.parquet as pq
-
         for name in tables:
             assert self.table(name) == self.ids, name
-        assert pq.read_table(self.warehouse / "totals").to_pylist() == [{"orders": len(self.ids)}]
+        assert rows_in_table(self.warehouse / "totals") == [{"orders": len(self.ids)}]
         assert sorted(self.copied(), key=int) == self.ids
 
     def copied(self) -> list[str]:
