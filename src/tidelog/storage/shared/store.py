@@ -18,7 +18,7 @@ from tidelog.model import (
 )
 from tidelog.promise import Promise
 from tidelog.settings import LogSettings, StorageSettings
-from tidelog.storage.log import CacheUse, LogStore, PartitionLog, Place, Stray, UpkeepPolicy
+from tidelog.storage.log import LogStore, MemoryUse, PartitionLog, Place, Stray, UpkeepPolicy
 from tidelog.storage.shared.blocks import BlockCache
 from tidelog.storage.shared.compaction import Compactor
 from tidelog.storage.shared.garbage import Garbage, GarbageSettings
@@ -173,8 +173,8 @@ class SharedStore(LogStore):
         return Place(self._objects.place)
 
     @property
-    def cached(self) -> CacheUse:
-        return CacheUse(self._tails.capacity_bytes, self._tails.size_bytes)
+    def memory(self) -> list[MemoryUse]:
+        return [self._tails.memory, self._writer.memory, self._blocks.memory]
 
     @property
     def max_descriptors(self) -> int:
