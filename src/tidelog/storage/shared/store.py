@@ -33,6 +33,8 @@ from tidelog.storage.shared.writer import Writer, WriterSettings
 from tidelog.storage.tail import TailCache
 
 _PATIENCE_S = 10.0  # for what is not committed when the store is closed
+# Requests to the object store at the same time, each with a connection or a file, and connections to the database.
+_MOST_DESCRIPTORS = 64
 _BLOCK_CACHE_BYTES = 64 << 20
 
 
@@ -178,8 +180,7 @@ class SharedStore(LogStore):
 
     @property
     def max_descriptors(self) -> int:
-        """Data is in no local file."""
-        return 0
+        return _MOST_DESCRIPTORS
 
     # Upkeep
 
