@@ -7,6 +7,7 @@ plants an ownership; tests/storage/shared and tests/cluster have their like.
 """
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ def start_broker(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> It
     """A broker with settings, and options of `BrokerProcess`, of its own."""
     started = []
 
-    def start(settings: dict[str, str] | None = None, **options: object) -> BrokerProcess:
+    def start(settings: dict[str, str] | None = None, **options: Any) -> BrokerProcess:
         process = broker_process(engine, tmp_path_factory.mktemp("broker"), settings, **options)
         started.append(process)
         return process.start()

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import BinaryIO, NamedTuple
+from typing import IO, NamedTuple
 
 from tidelog.errors import CorruptLog
 from tidelog.model import LeaderEpoch, Offset, TimestampMs
@@ -91,13 +91,13 @@ def contents_of(pread: Pread, size: int, name: str) -> ObjectContents:
     )
 
 
-def download(url: str, target: BinaryIO) -> None:
+def download(url: str, target: IO[bytes]) -> None:
     """Write an object of a store (s3://bucket/prefix/key and so on) to a file. Raises a StorageError, InvalidSettings
     or MissingExtra."""
     asyncio.run(_download(url, target))
 
 
-async def _download(url: str, target: BinaryIO) -> None:
+async def _download(url: str, target: IO[bytes]) -> None:
     store, _, key = url.rstrip("/").rpartition("/")
     objects = open_object_store(store)
     try:
