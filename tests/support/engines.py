@@ -13,20 +13,24 @@ from contextlib import contextmanager
 from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
-from tests.support.brokers import BrokerProcess
+from tests.support.brokers import BrokerProcess, eventually
 from tests.support.postgres import fresh_schema, server
 from tidelog.embedding import EmbeddedBroker
 from tidelog.settings import ClusterSettings, NodeSettings
+from tidelog.testing.broker_process import START_SECONDS
 
 WHOLE = bool(os.environ.get("TIDELOG_TEST_CLUSTER"))
 """Run all tests of the cluster, also those that take minutes."""
 
 # A broker that gets no processor time for seconds stops serving by default, although there is no other.
 _FENCE_AFTER_MS, _DEAD_AFTER_MS = 60_000, 75_000
+
+
+_IN_OFFICE = "this broker is the controller, and coordinates groups"
 
 
 class Engine(StrEnum):
@@ -59,9 +63,19 @@ def broker_process(
     if not is_killed:
         cluster["cluster.fence-after-ms"] = str(_FENCE_AFTER_MS)
         cluster["cluster.dead-after-ms"] = str(_DEAD_AFTER_MS)
-    process = BrokerProcess(directory, {**cluster, **(settings or {})}, **options)
+    process = _ClusterOfOne(directory, {**cluster, **(settings or {})}, **options)
     process.environment["TIDELOG_CLUSTER_METADATA"] = _new_database()
     return process
+
+
+class _ClusterOfOne(BrokerProcess):
+    """It listens when it knows the controller, or after a while without one. Here it is the controller, and a test
+    may ask as soon as it listens."""
+
+    def until_it_listens(self) -> Self:
+        super().until_it_listens()
+        eventually(lambda: _IN_OFFICE in self.log[self._said_before :], within=START_SECONDS)
+        return self
 
 
 class SharedBrokers:
