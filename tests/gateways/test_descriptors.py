@@ -57,7 +57,7 @@ def test_running_out_of_descriptors_is_said_once_and_ends_with_the_connections(p
 
 
 @pytest.mark.local_engine(
-    reason="with 256 files, a burst of connections above a cluster's limit runs out of files, too"
+    reason="so few files are not enough for a burst of connections in a cluster"
 )
 def test_connections_are_bounded_below_the_limit_of_files(start_broker: StartBroker) -> None:
     script = f'ulimit -n {LIMIT}; exec "$0" "$@"'
