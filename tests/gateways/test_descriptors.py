@@ -56,9 +56,7 @@ def test_running_out_of_descriptors_is_said_once_and_ends_with_the_connections(p
         assert poor_broker.log.count("\n") < 50
 
 
-@pytest.mark.local_engine(
-    reason="so few files are not enough for a burst of connections in a cluster"
-)
+@pytest.mark.local_engine(reason="so few files are not enough for a burst of connections in a cluster")
 def test_connections_are_bounded_below_the_limit_of_files(start_broker: StartBroker) -> None:
     script = f'ulimit -n {LIMIT}; exec "$0" "$@"'
     process = start_broker(under=("bash", "-c", script))
