@@ -1,11 +1,11 @@
-"""Ports of tests: `tests.support.ports`."""
+"""Ports of tests: `tidelog.testing.ports`."""
 
 import subprocess
 import sys
 
 import pytest
 
-from tests.support.ports import lasting_port
+from tidelog.testing.ports import lasting_port
 
 
 def test_no_other_process_gets_a_port_that_is_reserved_and_not_yet_used() -> None:
@@ -13,6 +13,6 @@ def test_no_other_process_gets_a_port_that_is_reserved_and_not_yet_used() -> Non
     if not all(mine):
         pytest.skip("this system does not tell which ports outgoing connections get")
     assert len(set(mine)) == 3
-    program = f"from tests.support import ports; print([ports._reserve(port) for port in {mine}])"
+    program = f"from tidelog.testing import ports; print([ports._reserve(port) for port in {mine}])"
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert told.strip() == "[False, False, False]"

@@ -81,16 +81,17 @@ class EmbeddedBroker:
             self._loop.close()
             self._started.set()
 
-    async def _serve(self, port: int, kafka: Mapping[str, str]) -> None:
-        self._node = Node(
-            NodeSettings(
-                data_dir=self.data_dir,
-                listeners=(ListenerSettings("127.0.0.1", port),),
-                storage=StorageSettings(tail_cache_bytes=16 << 20),
-                shutdown_grace_ms=500,
-                kafka=kafka,
-            )
+    def _settings(self, port: int, kafka: Mapping[str, str]) -> NodeSettings:
+        return NodeSettings(
+            data_dir=self.data_dir,
+            listeners=(ListenerSettings("127.0.0.1", port),),
+            storage=StorageSettings(tail_cache_bytes=16 << 20),
+            shutdown_grace_ms=500,
+            kafka=kafka,
         )
+
+    async def _serve(self, port: int, kafka: Mapping[str, str]) -> None:
+        self._node = Node(self._settings(port, kafka))
         await self._node.start()
         self._started.set()
         await self._stopping.wait()

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -50,6 +51,18 @@ def test_the_brokers_and_what_they_lead_are_shown(command: Command, cluster: Clu
     rows = eventually(shown, within=SECONDS, until=is_complete)
     assert [row["address"] for row in rows] == [broker.bootstrap for broker in cluster.brokers]
     assert sorted(row["role"] for row in rows) == ["", "controller"]
+
+
+def test_the_memory_of_the_cluster_is_part_of_the_budget(command: Command, topic: str, tmp_path: Path) -> None:
+    rows = {row["setting"]: row for row in command("cluster", "info", "--json").rows_of("memory")}
+    for setting in ("cluster.buffer-bytes", "cluster.cache-bytes"):
+        assert rows[setting]["limit_bytes"] == 64 << 20
+        assert 0 <= rows[setting]["used_bytes"] <= 64 << 20
+    parts = sum(row["limit_bytes"] for setting, row in rows.items() if setting != "memory-budget-bytes")
+    assert parts <= rows["memory-budget-bytes"]["limit_bytes"] == 3 << 30, "the defaults fit"
+    too_much = ClusterProcesses(tmp_path, 1, {"cluster.cache-bytes": str(2 << 30)}).brokers[0]
+    with pytest.raises(AssertionError, match=r"blocks of objects 2048 MiB \(cluster.cache-bytes\)"):
+        too_much.start()
 
 
 def test_a_partition_is_moved_there_and_back(command: Command, topic: str) -> None:

@@ -1,4 +1,4 @@
-"""A broker for every worker that runs tests, and the clients to ask it with."""
+"""Brokers for every worker that runs tests, and the clients to ask them with."""
 
 from collections.abc import Callable, Iterator, Mapping
 
@@ -9,24 +9,51 @@ from tests.e2e.clients.base import SECONDS
 from tests.e2e.clients.confluent import common
 from tests.e2e.clients.confluent_admin import AdminClient, NewTopic
 from tests.support.brokers import BrokerProcess, unique
+from tests.support.engines import WHOLE, Engine, SharedBrokers, broker_process, run_with_engines
 
 MakeTopic = Callable[..., str]
 
 
+# With TIDELOG_TEST_CLUSTER=1 these are run over a cluster of one broker, too. tests/cluster/test_clients.py has those
+# of records, transactions, groups and idempotence, over three brokers; torture and simulation have those of crashes.
+_OVER_A_CLUSTER = (
+    "test_admin_confluent",
+    "test_admin_kafka_python",
+    "test_compaction",
+    "test_compaction_transactions",
+    "test_group_configs",
+    "test_kcat",
+    "test_tables",
+    "test_topic_configs",
+)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    run_with_engines(metafunc, cluster=WHOLE and metafunc.module.__name__.endswith(_OVER_A_CLUSTER))
+
+
+@pytest.fixture(scope="module")
+def engine(request: pytest.FixtureRequest) -> Engine:
+    found: Engine = request.param
+    return found
+
+
 @pytest.fixture(scope="session")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    """Shared: a test makes its own topics and groups, and never stops it."""
-    with BrokerProcess(tmp_path_factory.mktemp("broker")) as process:
-        yield process
-        assert process.is_running, f"the broker died:\n{process.log[-4000:]}"
-        process.stop()
-        assert "Traceback" not in process.log, process.log
+def shared_brokers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedBrokers]:
+    with SharedBrokers.started(tmp_path_factory, forbidden="Traceback") as brokers:
+        yield brokers
 
 
 @pytest.fixture
-def own_broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+def broker(engine: Engine, shared_brokers: SharedBrokers) -> BrokerProcess:
+    """Shared: a test makes its own topics and groups, and never stops it."""
+    return shared_brokers.get(engine)
+
+
+@pytest.fixture
+def own_broker(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
     """For tests that stop it or want it for themselves."""
-    with BrokerProcess(tmp_path_factory.mktemp("broker")) as process:
+    with broker_process(engine, tmp_path_factory.mktemp("broker"), is_killed=True) as process:
         yield process
         assert "Traceback" not in process.log, process.log
 

@@ -9,6 +9,7 @@ import pytest
 from tests.e2e.clients import KafkaPython, Message
 from tests.e2e.conftest import MakeTopic
 from tests.support.brokers import BrokerProcess, unique
+from tests.support.engines import place_of
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)
@@ -108,7 +109,7 @@ def test_the_cluster_and_its_log_directories_are_described(
     topic = make_topic(2)
     client.produce(topic, [Message(b"x" * 5000, partition=1)])
     ((directory,),) = (each["log_dirs"] for each in admin.describe_log_dirs([topic]))
-    assert directory["log_dir"] == str(broker.data_dir)
+    assert directory["log_dir"] == place_of(broker)
     sizes = {
         each["partition_index"]: each["partition_size"]
         for found in directory["topics"]

@@ -14,6 +14,7 @@ from tests.e2e.clients.confluent import common
 from tests.e2e.clients.transactional import TRANSACTIONAL
 from tests.e2e.conftest import topic_maker
 from tests.support.brokers import BrokerProcess, eventually, unique
+from tests.support.engines import Engine, assert_sound, broker_process
 
 SETTINGS = {"kafka.log.cleaner.backoff.ms": "20", "kafka.log.retention.check.interval.ms": "50"}
 CONFIGS = {
@@ -29,8 +30,8 @@ Found = list[tuple[int, bytes, bytes | None]]
 
 
 @pytest.fixture
-def cleaning(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    with BrokerProcess(tmp_path_factory.mktemp("cleaning"), SETTINGS) as process:
+def cleaning(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    with broker_process(engine, tmp_path_factory.mktemp("cleaning"), SETTINGS, is_killed=True) as process:
         yield process
         assert "Traceback" not in process.log, process.log
         assert "compaction failed" not in process.log, process.log
@@ -137,12 +138,6 @@ def look_up(broker: BrokerProcess, topic: str) -> dict[bytes, bytes]:
     return {row["key"].encode(): row["value"].encode() for row in rows if row["value"] is not None}
 
 
-def verify(broker: BrokerProcess) -> None:
-    command = [sys.executable, "-m", "tidelog", "log", "verify", str(broker.data_dir), "--deep"]
-    done = subprocess.run(command, capture_output=True, check=False)
-    assert done.returncode == 0, done.stdout
-
-
 @pytest.mark.slow
 def test_everybody_sees_exactly_what_was_committed_last(cleaning: BrokerProcess) -> None:
     topic = topic_maker(cleaning)(configs=CONFIGS)
@@ -202,6 +197,6 @@ def test_everybody_sees_exactly_what_was_committed_last(cleaning: BrokerProcess)
 
     writers.round()  # producers go on after all that
     assert look_up(cleaning, topic) == {key: value for _, key, value in writers.last}
-    verify(cleaning)
+    assert_sound(cleaning)
     cleaning.stop()
-    verify(cleaning)
+    assert_sound(cleaning)

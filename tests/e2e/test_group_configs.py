@@ -18,6 +18,7 @@ from tests.e2e.clients.confluent_admin import (
 )
 from tests.gateways.raw import RawClient
 from tests.support.brokers import BrokerProcess, eventually, unique
+from tests.support.engines import Engine, broker_process
 from tidelog.wire.generated.alter_configs import (
     AlterableConfig as ReplacedConfig,
 )
@@ -57,8 +58,8 @@ BOUNDS = {
 
 
 @pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    with BrokerProcess(tmp_path_factory.mktemp("broker"), BOUNDS) as process:
+def broker(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    with broker_process(engine, tmp_path_factory.mktemp("broker"), BOUNDS) as process:
         yield process
         assert "Traceback" not in process.log, process.log
 
@@ -229,8 +230,10 @@ def test_a_shorter_session_counts_from_the_next_heartbeat_on(client: RawClient, 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("how", ["stopped", "killed"])
-def test_configs_of_a_group_survive_a_restart_and_count_for_restored_members(tmp_path: Path, how: str) -> None:
-    with BrokerProcess(tmp_path, BOUNDS) as broker:
+def test_configs_of_a_group_survive_a_restart_and_count_for_restored_members(
+    engine: Engine, tmp_path: Path, how: str
+) -> None:
+    with broker_process(engine, tmp_path, BOUNDS, is_killed=True) as broker:
         with RawClient(broker.port) as client:
             alter(client, "g", {SESSION: "1500", HEARTBEAT: "200"})
             alter(client, "gone", {SESSION: "1500"})
@@ -250,8 +253,8 @@ def test_configs_of_a_group_survive_a_restart_and_count_for_restored_members(tmp
 
 
 @pytest.mark.slow
-def test_what_the_settings_no_longer_allow_is_ignored_with_a_warning(tmp_path: Path) -> None:
-    with BrokerProcess(tmp_path, BOUNDS) as broker:
+def test_what_the_settings_no_longer_allow_is_ignored_with_a_warning(engine: Engine, tmp_path: Path) -> None:
+    with broker_process(engine, tmp_path, BOUNDS, is_killed=True) as broker:
         with RawClient(broker.port) as client:
             alter(client, "g", {SESSION: "1500", HEARTBEAT: "200"})
         broker.stop()

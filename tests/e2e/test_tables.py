@@ -14,6 +14,7 @@ import pytest
 import tidelog
 from tests.e2e.conftest import topic_maker
 from tests.support.brokers import BrokerProcess, children, eventually, hide_modules
+from tests.support.engines import Engine, broker_process, tables_of
 from tidelog.client import AsyncClient, BrokerError, Client
 from tidelog.model import TopicPartition
 
@@ -21,8 +22,8 @@ TABLE = {"tidelog.table": "true", "cleanup.policy": "compact"}
 
 
 @pytest.fixture(scope="module")
-def tabled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
-    with BrokerProcess(tmp_path_factory.mktemp("tables")) as process:
+def tabled(engine: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrokerProcess]:
+    with broker_process(engine, tmp_path_factory.mktemp("tables")) as process:
         yield process
         process.stop()
         assert "Traceback" not in process.log, process.log
@@ -90,7 +91,7 @@ def test_switching_it_on_builds_the_table_and_off_removes_it(tabled: BrokerProce
     fill(client, topic, 5000)
     client.alter_topic_configs(topic, {"tidelog.table": "true"})
     assert client.get(topic, "key 42", at_least="end").value == b"value 4942"
-    tables = Path(tabled.data_dir) / "tables" / client.topic(topic).topic_id.hex()
+    tables = tables_of(tabled) / client.topic(topic).topic_id.hex()
     assert tables.is_dir()
     client.alter_topic_configs(topic, {"tidelog.table": None})
     eventually(tables.exists, until=lambda there: not there)
@@ -153,8 +154,10 @@ def test_programs_with_an_event_loop(tabled: BrokerProcess) -> None:
 
 
 @pytest.mark.slow
-def test_a_table_goes_on_after_a_kill_and_after_a_restart(tmp_path_factory: pytest.TempPathFactory) -> None:
-    with BrokerProcess(tmp_path_factory.mktemp("killed-table")) as broker:
+def test_a_table_goes_on_after_a_kill_and_after_a_restart(
+    engine: Engine, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with broker_process(engine, tmp_path_factory.mktemp("killed-table"), is_killed=True) as broker:
         topic = topic_maker(broker)(configs=TABLE)
         for round_ in range(3):
             with tidelog.connect(broker.bootstrap) as client:
@@ -174,10 +177,10 @@ def test_a_table_goes_on_after_a_kill_and_after_a_restart(tmp_path_factory: pyte
 
 
 def test_without_the_extra_the_config_is_refused_with_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hide_modules(tmp_path, monkeypatch, "rocksdict")
-    with BrokerProcess(tmp_path / "broker") as broker, tidelog.connect(broker.bootstrap) as client:
+    with broker_process(engine, tmp_path / "broker") as broker, tidelog.connect(broker.bootstrap) as client:
         client.create_topic("plain")
         with pytest.raises(BrokerError, match=r'pip install "tidelog\[table\]"'):
             client.alter_topic_configs("plain", {"tidelog.table": "true"})
@@ -185,17 +188,17 @@ def test_without_the_extra_the_config_is_refused_with_what_to_install(
             client.create_topic("other", configs={"tidelog.table": "true"})
 
 
-def test_a_table_works_without_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_works_without_columns(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hide_modules(tmp_path, monkeypatch, "numba", "numpy", "pyarrow")
-    with BrokerProcess(tmp_path / "broker") as broker, tidelog.connect(broker.bootstrap) as client:
+    with broker_process(engine, tmp_path / "broker") as broker, tidelog.connect(broker.bootstrap) as client:
         client.create_topic("plain", configs=TABLE)
         fill(client, "plain", 1000)
         assert client.get("plain", "key 42", at_least="end").value == b"value 942"
 
 
-def test_it_answers_while_its_kernels_are_still_being_compiled(tmp_path: Path) -> None:
+def test_it_answers_while_its_kernels_are_still_being_compiled(engine: Engine, tmp_path: Path) -> None:
     """Little is decoded without them; much waits, and is taken in when they are there."""
-    broker = BrokerProcess(tmp_path)
+    broker = broker_process(engine, tmp_path)
     broker.environment["NUMBA_CACHE_DIR"] = str(tmp_path / "cache")
     with broker, tidelog.connect(broker.bootstrap) as client:
         topic = topic_maker(broker)(configs={"tidelog.table": "true"})

@@ -8,6 +8,7 @@ import pytest
 from tests.gateways.conftest import StartBroker
 from tests.gateways.raw import RawClient
 from tests.support.brokers import BrokerProcess, eventually, unique
+from tests.support.engines import place_of
 from tidelog.broker.config_table import BROKER_CONFIGS
 from tidelog.wire.apis import BY_NAME
 from tidelog.wire.error_codes import ErrorCode
@@ -212,7 +213,7 @@ def set_config(client: RawClient, kind: int, name: str, config: str, value: str)
 
 
 def test_a_broker_shows_where_it_listens_and_where_its_data_is(client: RawClient, broker: BrokerProcess) -> None:
-    address, data = f"PLAINTEXT://127.0.0.1:{broker.port}", str(broker.data_dir)
+    address, data = f"PLAINTEXT://127.0.0.1:{broker.port}", place_of(broker)
     shown = configs(client, BROKER_RESOURCE, "0")
     assert {
         name: (shown[name].value, shown[name].config_source, shown[name].read_only)
@@ -498,8 +499,8 @@ def test_partitions_can_be_moved_to_where_they_are(client: RawClient, topic: str
         reply = client.ask("AlterReplicaLogDirs", 2, alter_replica_log_dirs.AlterReplicaLogDirsRequest([directory]))
         return [each.error_code for each in reply.results[0].partitions]
 
-    assert moved(str(broker.data_dir), topic, 0, 1) == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
-    assert moved(str(broker.data_dir), "nobody", 0) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert moved(place_of(broker), topic, 0, 1) == [0, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
+    assert moved(place_of(broker), "nobody", 0) == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     assert moved("/elsewhere", topic, 0) == [ErrorCode.LOG_DIR_NOT_FOUND]
     cancelled = AlterPartitionReassignmentsRequest(
         topics=[ReassignableTopic(topic, [ReassignablePartition(0, None), ReassignablePartition(0, [0])])]

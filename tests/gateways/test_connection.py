@@ -13,6 +13,7 @@ import pytest
 from tests.gateways.conftest import StartBroker
 from tests.gateways.raw import RawClient, all_closed, fetch_request, frame, produce_request, values_of
 from tests.support.brokers import BrokerProcess, eventually, unique
+from tests.support.engines import Engine
 from tests.support.logs import batch
 from tidelog.wire.apis import BY_NAME
 from tidelog.wire.envelope import decode_response, response_correlation_id
@@ -174,7 +175,7 @@ def test_acks_0_is_not_answered_and_what_goes_wrong_ends_the_connection(broker: 
         api = BY_NAME["Produce"]
         client.socket.sendall(frame(api, 9, 1, produce_request(topic, batch(b"value", timestamp=-1), acks=0)))
         assert client.is_answered()  # this is the first reply that comes
-        assert values_of(client.fetch(topic)) == [b"value"]
+        eventually(lambda: values_of(client.fetch(topic)), until=[b"value"].__eq__)
         client.socket.sendall(frame(api, 9, 1, produce_request(topic, b"not a batch", acks=0)))
         assert client.is_closed_by_the_broker()
 
@@ -254,7 +255,9 @@ def test_a_frame_above_the_limit_is_not_read(start_broker: StartBroker) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cached", [True, False], ids=["from memory", "from disk"])
-def test_a_reader_that_does_not_read_does_not_fill_the_memory(start_broker: StartBroker, cached: bool) -> None:
+def test_a_reader_that_does_not_read_does_not_fill_the_memory(
+    engine: Engine, start_broker: StartBroker, cached: bool
+) -> None:
     broker = start_broker({"tail-cache-bytes": str(64 * MIB if cached else 0)})
     topic = unique("topic")
     with RawClient(broker.port) as writer, RawClient(broker.port, receive_buffer=64 << 10) as slow:
@@ -269,7 +272,10 @@ def test_a_reader_that_does_not_read_does_not_fill_the_memory(start_broker: Star
             assert writer.is_answered()
             grown = max(grown, broker.memory_bytes - before)
             time.sleep(0.05)
-        assert grown < (200 if cached else 32) * MIB, f"{grown / MIB:.0f} MiB more"
+        allowed = 200 if cached else 32
+        if engine is Engine.CLUSTER:
+            allowed += 64 + 32  # of the block cache, and of a fetch that is read before it is answered
+        assert grown < allowed * MIB, f"{grown / MIB:.0f} MiB more"
         for _ in range(5):  # and once it reads it gets everything
             assert len(slow.reply().responses[0].partitions[0].records) > 31_000_000
 

@@ -2,11 +2,11 @@
 that are connected, and accepts others later."""
 
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.gateways.conftest import StartBroker
 from tests.gateways.raw import RawClient, all_closed
 from tests.support.brokers import BrokerProcess, eventually, unique
 
@@ -15,12 +15,11 @@ TAKEN = 60  # descriptors that the broker has without knowing it
 
 
 @pytest.fixture
-def poor_broker(tmp_path: Path) -> Iterator[BrokerProcess]:
+def poor_broker(start_broker: StartBroker) -> BrokerProcess:
     """With few descriptors, of which many are open already, so that the limit of connections does not help."""
     script = f'for i in $(seq {TAKEN}); do exec {{fd}}</dev/null; done; ulimit -n {LIMIT}; exec "$0" "$@"'
     settings = {"kafka.max.connections": "10000", "open-segments": "8"}
-    with BrokerProcess(tmp_path, settings, under=("bash", "-c", script)) as process:
-        yield process
+    return start_broker(settings, under=("bash", "-c", script))
 
 
 def cpu_seconds(pid: int) -> float:
@@ -57,9 +56,11 @@ def test_running_out_of_descriptors_is_said_once_and_ends_with_the_connections(p
         assert poor_broker.log.count("\n") < 50
 
 
-def test_connections_are_bounded_below_the_limit_of_files(tmp_path: Path) -> None:
+@pytest.mark.local_engine(reason="so few files are not enough for a burst of connections in a cluster")
+def test_connections_are_bounded_below_the_limit_of_files(start_broker: StartBroker) -> None:
     script = f'ulimit -n {LIMIT}; exec "$0" "$@"'
-    with BrokerProcess(tmp_path, {}, under=("bash", "-c", script)) as process, RawClient(process.port) as steady:
+    process = start_broker(under=("bash", "-c", script))
+    with RawClient(process.port) as steady:
         crowd: list[RawClient] = []
         with contextlib.suppress(OSError):
             crowd.extend(RawClient(process.port) for _ in range(LIMIT - 20))

@@ -9,8 +9,9 @@ from structlog.testing import capture_logs
 
 from tests.gateways.raw import RawClient, fetch_request, produce_request
 from tests.support.brokers import eventually
+from tests.support.engines import Engine, embedded_broker
 from tests.support.logs import batch
-from tidelog.embedding import EmbeddedBroker, embedded
+from tidelog.embedding import EmbeddedBroker
 from tidelog.gateways.kafka.api_table import TABLE
 from tidelog.gateways.kafka.error_replies import error_reply
 from tidelog.wire.apis import APIS, BY_NAME
@@ -53,8 +54,8 @@ class Bug(RuntimeError):
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[EmbeddedBroker]:
-    with embedded() as running:
+def broker(engine: Engine) -> Iterator[EmbeddedBroker]:
+    with embedded_broker(engine) as running:
         yield running
 
 

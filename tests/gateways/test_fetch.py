@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 import pytest
 
-import tidelog
 from tests.gateways.conftest import StartBroker
 from tests.gateways.raw import (
     RawClient,
@@ -17,6 +16,7 @@ from tests.gateways.raw import (
     values_of,
 )
 from tests.support.brokers import BrokerProcess, eventually, unique
+from tests.support.engines import Engine, embedded_broker
 from tests.support.logs import batch
 from tidelog.broker.fetching import LongPoll
 from tidelog.records.batch import iterate
@@ -218,12 +218,12 @@ def test_stored_batches_carry_their_offsets_and_the_leader_epoch(client: RawClie
     assert {view.header.leader_epoch for view in views} == {0}
 
 
-def test_a_fetch_whose_client_hangs_up_waits_no_longer() -> None:
+def test_a_fetch_whose_client_hangs_up_waits_no_longer(engine: Engine) -> None:
     def waiting() -> int:
         gc.collect()
         return sum(isinstance(each, LongPoll) for each in gc.get_objects())
 
-    with tidelog.embedded() as broker:
+    with embedded_broker(engine) as broker:
         port = int(broker.bootstrap_servers.rpartition(":")[2])
         clients = [RawClient(port) for _ in range(20)]
         clients[0].create_topic("t", 5)

@@ -6,11 +6,12 @@ from collections.abc import Iterator
 import pytest
 
 from tests.gateways.raw import RawClient, fetch_request, produce_request, values_of
+from tests.support.engines import Engine, embedded_broker
 from tests.support.every_request import GROUP, REQUESTS, TOPIC
 from tests.support.logs import batch
 from tidelog.broker.admission import Operation, ResourceKind
 from tidelog.broker.sessions import LONGEST_SOFTWARE, Session
-from tidelog.embedding import EmbeddedBroker, embedded
+from tidelog.embedding import EmbeddedBroker
 from tidelog.gateways.kafka.api_table import OFFERED, TABLE
 from tidelog.wire.apis import APIS, Api
 from tidelog.wire.generated.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
@@ -73,8 +74,8 @@ class Rules:
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[EmbeddedBroker]:
-    with embedded() as running:
+def broker(engine: Engine) -> Iterator[EmbeddedBroker]:
+    with embedded_broker(engine) as running:
         running.create_topic(TOPIC)
         yield running
 

@@ -17,9 +17,10 @@ import pytest
 from tests.gateways.raw import RawClient, fetch_request, produce_request
 from tests.gateways.raw import frame as framed
 from tests.support.brokers import eventually, unique
+from tests.support.engines import Engine, embedded_broker
 from tests.support.logs import batch
 from tests.support.long_lists import KNOWN_PARTITIONS, KNOWN_TOPIC, Shape, long_frame, request_kind, shapes
-from tidelog.embedding import EmbeddedBroker, embedded
+from tidelog.embedding import EmbeddedBroker
 from tidelog.gateways.kafka.api_table import TABLE
 from tidelog.gateways.kafka.long_requests import PLANS, plan_of
 from tidelog.wire.apis import APIS, BY_NAME, Api
@@ -85,8 +86,8 @@ class Watch:
 
 
 @pytest.fixture(scope="module")
-def broker() -> Iterator[EmbeddedBroker]:
-    with embedded(kafka={"auto.create.topics.enable": "false"}) as running:
+def broker(engine: Engine) -> Iterator[EmbeddedBroker]:
+    with embedded_broker(engine, {"auto.create.topics.enable": "false"}) as running:
         running.create_topic(KNOWN_TOPIC, KNOWN_PARTITIONS)
         yield running
 

@@ -4,13 +4,13 @@ does not take; and that nothing of it is appended."""
 import struct
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
+from tests.gateways.conftest import StartBroker
 from tests.gateways.raw import RawClient, produce_request, values_of
 from tests.gateways.test_transactions import Producer
-from tests.support.brokers import BrokerProcess, unique
+from tests.support.brokers import unique
 from tests.support.logs import batch
 from tidelog.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from tidelog.records.batch import CRC_START, HEADER_SIZE, assemble, iterate
@@ -285,8 +285,9 @@ main()
 """
 
 
-def test_a_broker_without_a_compiled_walk_says_so_and_refuses_the_same(tmp_path: Path) -> None:
-    with BrokerProcess(tmp_path, program=("-c", WITHOUT_C)) as broker, RawClient(broker.port) as client:
+def test_a_broker_without_a_compiled_walk_says_so_and_refuses_the_same(start_broker: StartBroker) -> None:
+    broker = start_broker(program=("-c", WITHOUT_C))
+    with RawClient(broker.port) as client:
         client.create_topic("topic")
         for name, poison in POISON.items():
             assert produce(client, "topic", bytearray(poison)).error_code == ErrorCode.INVALID_RECORD, name

@@ -7,9 +7,9 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer  # type: ignore[import-untyped,unused-ignore]
 
 import tidelog
-from tests.support.ports import lasting_port
 from tidelog.embedding import EmbeddedBroker
 from tidelog.errors import DirectoryInUse, InvalidSettings, TidelogError
+from tidelog.testing.ports import lasting_port
 
 
 def produce(bootstrap: str, topic: str, *values: bytes) -> None:

@@ -280,12 +280,13 @@ def test_it_says_where_the_logs_are(play: Play) -> None:
 
 def test_the_memory_for_the_newest_batches_is_shared_and_bounded(play: Play) -> None:
     async def look(store: LogStore) -> None:
-        assert store.cached == (100_000, 0)
+        assert store.memory[0][1:] == ("tail-cache-bytes", 100_000, 0)
         for number in range(20):
             log = await opened(store, stored("t", number))
             for _ in range(5):
                 await write(log, batch(b"x" * 20_000))
-            assert 0 < store.cached.used_bytes <= 100_000
+            assert 0 < store.memory[0].used_bytes <= 100_000
+            assert all(each.used_bytes <= each.limit_bytes for each in store.memory)
         assert len(await values(log)) == 5
         assert store.max_descriptors >= 0
 

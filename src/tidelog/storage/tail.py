@@ -10,6 +10,7 @@ from collections import deque
 
 from tidelog.model import Offset
 from tidelog.records.batch import ReadBuffer
+from tidelog.storage.log import MemoryUse
 
 _COPY_BELOW = 16 << 10
 _MOST_BATCHES, _MOST_BYTES = 32, 64 << 10  # per read of a reader that keeps up
@@ -29,6 +30,10 @@ class TailCache:
         self.is_over_files = is_over_files
         self.size_bytes = 0
         self._order: deque[Tail] = deque()
+
+    @property
+    def memory(self) -> MemoryUse:
+        return MemoryUse("newest batches", "tail-cache-bytes", self.capacity_bytes, self.size_bytes)
 
     def added(self, tail: "Tail", size: int) -> None:
         self._order.append(tail)

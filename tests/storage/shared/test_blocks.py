@@ -171,8 +171,8 @@ def test_memory_is_bounded_also_for_many_tiny_objects() -> None:
         for number in range(100):
             await read(cache, f"tiny{number}", 0, 10)
             await read(cache, "large", number * 190, 200)
-            assert cache.use.used_bytes <= cache.use.limit_bytes
-        assert cache.use.used_bytes > 0
+            assert cache.memory.used_bytes <= cache.memory.limit_bytes
+        assert cache.memory.used_bytes > 0
         await cache.close()
 
     run(test)
@@ -184,7 +184,7 @@ def test_readers_get_their_bytes_even_if_nothing_can_be_cached() -> None:
         cache = BlockCache(objects, 0, block_size=BLOCK)
         found = await asyncio.gather(*(read(cache, "a", 100, 9000) for _ in range(3)))
         assert found == [objects.objects["a"][100:9100]] * 3
-        assert cache.use.used_bytes == 0
+        assert cache.memory.used_bytes == 0
         await cache.close()
 
     run(test)
@@ -214,7 +214,7 @@ def test_protected_blocks_give_way_to_newer_ones_that_are_read_again() -> None:
                 await read(cache, f"o{number}", 0, BLOCK)
         assert cache.cached("o19", 0, BLOCK) is not None
         assert cache.cached("o0", 0, BLOCK) is None
-        assert cache.use.used_bytes <= cache.use.limit_bytes
+        assert cache.memory.used_bytes <= cache.memory.limit_bytes
         await cache.close()
 
     run(test)

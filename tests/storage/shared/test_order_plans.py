@@ -1,16 +1,17 @@
 """The plans of the order's statements when the tables are large: only index scans, on the expected indexes, with a
-condition on the index; and no sorting of what an index has in order.
-
-TIDELOG_ORDER_EXTENTS sets the number of extents; plans are meant to be the same for 10 million.
+condition on the index; and no sorting of what an index has in order. With TIDELOG_TEST_CLUSTER=1 also with 10 million
+extents, which takes minutes and some gigabytes in the directory for temporary files.
 """
 
 import asyncio
 import json
-import os
 import re
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
+from tests.support.engines import WHOLE
 from tests.support.orders import EXTENT_BYTES, connected, led, new_topic, offsets, part, postgres_settings
 from tidelog.model import LeaderEpoch, TopicIdentity
 from tidelog.postgres import Connection, PostgresSettings
@@ -20,11 +21,10 @@ from tidelog.storage.shared.postgres import statements
 from tidelog.storage.shared.postgres.functions import FUNCTIONS
 from tidelog.storage.shared.postgres.order import PostgresOrder
 
-EXTENTS = int(os.environ.get("TIDELOG_ORDER_EXTENTS", "300000"))
+LARGE, HUGE = 300_000, 10_000_000
 EXTENTS_OF_A_LOG = 100
 EXTENTS_OF_AN_OBJECT = 32
 PARTITIONS = 100
-LOGS = EXTENTS // EXTENTS_OF_A_LOG
 BIG_TOPIC = b"\x01" * 16
 NOW = 1_700_000_000_000
 
@@ -69,35 +69,38 @@ EXPECTED: dict[str, set[str]] = {
 # These sort the few rows that the call names, to lock them in order. No other statement sorts.
 MAY_SORT = {"LOCK_WANTED", "EPOCHS_OF_WANTED", "LOCK_FORGOTTEN"}
 
-FILL = f"""
+
+def filling(extents: int) -> str:
+    logs = extents // EXTENTS_OF_A_LOG
+    return f"""
     TRUNCATE logs, epochs, objects, extents, snapshots, aborted;
     INSERT INTO logs (topic_id, topic, partition, leader, leader_epoch, high_watermark)
     SELECT CASE WHEN number < {PARTITIONS} THEN '\\x{BIG_TOPIC.hex()}'::bytea
             ELSE sha256((number / {PARTITIONS})::text::bytea) END,
         'big', number % {PARTITIONS}, 1, 0, {EXTENTS_OF_A_LOG * 10}
-    FROM generate_series(0, {LOGS} - 1) AS number;
+    FROM generate_series(0, {logs} - 1) AS number;
     INSERT INTO epochs SELECT log_id, 0, 0 FROM logs;
     INSERT INTO objects (key, size, counted, dead_since, removed_since)
     SELECT 'b/' || number, 1000, '{{}}', CASE WHEN number % 50 < 2 THEN number END,
         CASE WHEN number % 50 = 1 THEN number END
-    FROM generate_series(0, {EXTENTS} / {EXTENTS_OF_AN_OBJECT} * 2) AS number;
+    FROM generate_series(0, {extents} / {EXTENTS_OF_AN_OBJECT} * 2) AS number;
     INSERT INTO extents
-    SELECT first + number % {LOGS}, number / {LOGS} * 10 + 9, number / {LOGS} * 10,
+    SELECT first + number % {logs}, number / {logs} * 10 + 9, number / {logs} * 10,
         object + number / {EXTENTS_OF_AN_OBJECT}, 0, {EXTENT_BYTES}, number, ''
-    FROM generate_series(0, {EXTENTS} - 1) AS number, (SELECT min(log_id) AS first FROM logs) AS logs,
+    FROM generate_series(0, {extents} - 1) AS number, (SELECT min(log_id) AS first FROM logs) AS logs,
         (SELECT min(object_id) AS object FROM objects) AS objects;
     INSERT INTO aborted SELECT log_id, last_offset, base_offset, 1, 0 FROM extents WHERE last_offset % 100 = 9;
     INSERT INTO snapshots SELECT log_id, 0, '' FROM logs;
     INSERT INTO deleted_logs SELECT '\\x00', number FROM generate_series(1, 3000) AS number;
-"""
+    """
 
 
-async def fill(where: PostgresSettings) -> None:
+async def fill(where: PostgresSettings, extents: int) -> None:
     await (await PostgresOrder.open(where)).close()  # creates the tables
     connection = await connected(where)
     try:
         async with connection.transaction():  # a table that is emptied in a transaction is filled without WAL
-            await connection.execute(FILL)
+            await connection.execute(filling(extents))
         await connection.execute("ANALYZE logs, epochs, objects, extents, snapshots, aborted, deleted_logs")
     finally:
         await connection.close()
@@ -173,10 +176,23 @@ def test_plans_that_are_made_while_the_tables_are_empty_suit_large_tables() -> N
     assert asyncio.run(look()) == EXPECTED
 
 
-def test_with_large_tables_statements_use_the_expected_indexes_and_no_call_reads_a_whole_table() -> None:
-    async def look() -> None:
-        where = postgres_settings()
-        await fill(where)
+@pytest.mark.parametrize(
+    "extents",
+    [
+        LARGE,
+        pytest.param(
+            HUGE,
+            marks=[
+                pytest.mark.slow,
+                pytest.mark.timeout(3600),
+                pytest.mark.skipif(not WHOLE, reason="takes minutes: run make test-cluster"),
+            ],
+        ),
+    ],
+)
+def test_with_large_tables_statements_use_the_expected_indexes_and_no_call_reads_a_whole_table(extents: int) -> None:
+    async def look(where: PostgresSettings) -> None:
+        await fill(where, extents)
         assert await indexes(where) == EXPECTED
         connection = await connected(where)
         order = await PostgresOrder.open(where)
@@ -194,7 +210,16 @@ def test_with_large_tables_statements_use_the_expected_indexes_and_no_call_reads
             await order.close()
             await connection.close()
 
-    asyncio.run(look())
+    async def remove(where: PostgresSettings) -> None:
+        connection = await connected(where)
+        await connection.execute(f'DROP SCHEMA "{where.schema}" CASCADE')
+        await connection.close()
+
+    where = postgres_settings()
+    try:
+        asyncio.run(look(where))
+    finally:
+        asyncio.run(remove(where))  # the files of 10 million extents take a gigabyte
 
 
 async def whole_reads(connection: Connection, schema: str) -> dict[str, int]:

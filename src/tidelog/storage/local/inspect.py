@@ -239,14 +239,15 @@ def _is_alive(holder: str) -> bool:
 
 
 def walk_segment(
-    file: File, size: int, base_offset: Offset, *, progress: Callable[[int], None] | None = None
+    file: File, size: int, base_offset: Offset, *, start: int = 0, progress: Callable[[int], None] | None = None
 ) -> Iterator[SegmentPart]:
-    """Everything in a log file up to `size`: its batches, checked by CRC, and the damaged ranges between them.
+    """Everything in a log file from `start` up to `size`: its batches, checked by CRC, and the damaged ranges between
+    them.
 
     After damage the walk continues at the next valid batch whose offset can follow. The caller must check whether the
     offsets of good batches follow one another."""
-    position, expected = 0, base_offset
-    reported = 0
+    position, expected = start, base_offset
+    reported = start
     while position < size:
         scan = BatchScan(file, position, size, verify=True)
         for batch in scan:

@@ -40,7 +40,7 @@ from tidelog.storage.local.layout import DELETED, LOCK, LOGS, partition_director
 from tidelog.storage.local.log import LocalLog, Shared
 from tidelog.storage.local.recovery import make_new
 from tidelog.storage.local.segment import LOG, segment_name
-from tidelog.storage.log import CacheUse, LogStore, Place, Stray, UpkeepPolicy
+from tidelog.storage.log import LogStore, MemoryUse, Place, Stray, UpkeepPolicy
 from tidelog.storage.retention import Failures, KeepFrom, UpkeepLoop, keep_up, keep_up_in_steps
 from tidelog.storage.tail import TailCache
 
@@ -133,9 +133,8 @@ class LocalStore(LogStore):
         return [log.compaction for log in self._logs.values()]
 
     @property
-    def cached(self) -> CacheUse:
-        tails = self._shared.tails
-        return CacheUse(tails.capacity_bytes, tails.size_bytes)
+    def memory(self) -> list[MemoryUse]:
+        return [self._shared.tails.memory]
 
     @property
     def max_descriptors(self) -> int:

@@ -6,7 +6,7 @@ Nothing else outside `tidelog.storage` imports this engine; the import contracts
 from tidelog.storage.local.aborted import ABORTED_ENTRY_SIZE, ABORTED_INDEX, decode_aborted
 from tidelog.storage.local.checkpoint import CHECKPOINT, Checkpoint, decode_checkpoint
 from tidelog.storage.local.compaction_state import STATE, decode_state
-from tidelog.storage.local.files import Files, OsFiles
+from tidelog.storage.local.files import File, Files, OsFiles
 from tidelog.storage.local.index import OFFSET_ENTRY_SIZE, TIME_ENTRY_SIZE
 from tidelog.storage.local.inspect import (
     DamagedRange,
@@ -47,6 +47,7 @@ __all__ = [
     "BatchScan",
     "Checkpoint",
     "DamagedRange",
+    "File",
     "Files",
     "Finding",
     "LocalStore",

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from tidelog.errors import LogClosed, StorageError, fresh
-from tidelog.storage.log import CacheUse
+from tidelog.storage.log import MemoryUse
 from tidelog.storage.shared.objects import ObjectMissing, ObjectStore
 
 BLOCK_SIZE = 1 << 20
@@ -86,8 +86,9 @@ class BlockCache:
         """Reads that found everything in memory, and those that did not."""
 
     @property
-    def use(self) -> CacheUse:
-        return CacheUse(self._capacity, self._probation_bytes + self._protected_bytes)
+    def memory(self) -> MemoryUse:
+        used = self._probation_bytes + self._protected_bytes
+        return MemoryUse("blocks of objects", "cluster.cache-bytes", self._capacity, used)
 
     def cached(self, key: str, position: int, size: int) -> list[bytes | memoryview] | None:
         """The bytes, in parts, if all of them are in memory; else None. ObjectMissing: the object is known to be

@@ -47,6 +47,12 @@ def seal(kind: Kind, footer: bytes) -> bytes:
     return sealed + _CRC.pack(crc32c(sealed))
 
 
+def kind_of(tail: ReadBuffer) -> bytes:
+    """What the last bytes of an object, at least END_SIZE, call its kind. It may be anything."""
+    name: bytes = _END.unpack_from(tail, len(tail) - END_SIZE)[2]
+    return name
+
+
 def needed(tail: ReadBuffer, kind: Kind, size: int, key: str) -> int:
     """How many bytes at the end of an object of `size` bytes hold its whole footer, according to its last bytes
     `tail`, of which there must be at least END_SIZE (or as many as the object has). CorruptLog: not such an

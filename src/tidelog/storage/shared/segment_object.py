@@ -18,7 +18,7 @@ import asyncio
 import sys
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from struct import Struct
@@ -65,6 +65,11 @@ class SegmentIndex:
 
     def __len__(self) -> int:
         return len(self._positions)
+
+    def __iter__(self) -> Iterator[tuple[Offset, int, TimestampMs]]:
+        """Of each entry: the base offset of its batch, its position, the largest timestamp before it."""
+        for offset, position, timestamp in zip(self._offsets, self._positions, self._timestamps, strict=True):
+            yield self._base_offset + offset, position, timestamp
 
     def around(self, offset: Offset) -> tuple[int, int]:
         """The byte range, as (position, size), in which the batch that holds `offset` begins. It consists of whole

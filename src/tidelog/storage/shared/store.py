@@ -18,7 +18,7 @@ from tidelog.model import (
 )
 from tidelog.promise import Promise
 from tidelog.settings import LogSettings, StorageSettings
-from tidelog.storage.log import CacheUse, LogStore, PartitionLog, Place, Stray, UpkeepPolicy
+from tidelog.storage.log import LogStore, MemoryUse, PartitionLog, Place, Stray, UpkeepPolicy
 from tidelog.storage.shared.blocks import BlockCache
 from tidelog.storage.shared.compaction import Compactor
 from tidelog.storage.shared.garbage import Garbage, GarbageSettings
@@ -33,6 +33,8 @@ from tidelog.storage.shared.writer import Writer, WriterSettings
 from tidelog.storage.tail import TailCache
 
 _PATIENCE_S = 10.0  # for what is not committed when the store is closed
+# Requests to the object store at the same time, each with a connection or a file, and connections to the database.
+_MOST_DESCRIPTORS = 64
 _BLOCK_CACHE_BYTES = 64 << 20
 
 
@@ -173,13 +175,12 @@ class SharedStore(LogStore):
         return Place(self._objects.place)
 
     @property
-    def cached(self) -> CacheUse:
-        return CacheUse(self._tails.capacity_bytes, self._tails.size_bytes)
+    def memory(self) -> list[MemoryUse]:
+        return [self._tails.memory, self._writer.memory, self._blocks.memory]
 
     @property
     def max_descriptors(self) -> int:
-        """Data is in no local file."""
-        return 0
+        return _MOST_DESCRIPTORS
 
     # Upkeep
 

@@ -29,6 +29,7 @@ import structlog
 
 from tidelog.errors import InvalidSettings, OutcomeUnknown, StorageError, StorageUnavailable, TidelogError
 from tidelog.model import LeaderEpoch, Offset, PartitionIdentity, ProducerId, TimestampMs
+from tidelog.storage.log import MemoryUse
 from tidelog.storage.shared.bundle import BundleWriter, new_key
 from tidelog.storage.shared.objects import ObjectStore
 from tidelog.storage.shared.order import Extent, LogId, LogPart, NotTheLeader, Order
@@ -203,6 +204,12 @@ class Writer:
         """Size of everything that was appended and is not decided yet."""
         self._uploads = Trouble(logger, bad="uploads fail; trying again", good="uploads work again")
         self._commits = Trouble(logger, bad="commits fail; trying again", good="commits work again")
+
+    @property
+    def memory(self) -> MemoryUse:
+        return MemoryUse(
+            "unfinished appends", "cluster.buffer-bytes", self._settings.buffer_bytes, self.buffered_bytes
+        )
 
     # Gathering
 

@@ -19,7 +19,7 @@ def handle(request: Request, message: AlterReplicaLogDirsRequest) -> AlterReplic
     here = broker.logs.place().name
 
     def code(path: str, topic: str, index: int) -> int:
-        if os.path.normpath(path) != here:
+        if here not in (path, os.path.normpath(path)):  # it may be the URL of an object store
             return ErrorCode.LOG_DIR_NOT_FOUND
         known = broker.topics.find(topic)
         there = known is not None and 0 <= index < known.partitions

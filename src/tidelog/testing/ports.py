@@ -63,3 +63,12 @@ def lasting_port() -> int:
                 continue
         if _reserve(port):
             return port
+
+
+def free_port() -> int:
+    """The same, or a port that may be taken by another program before it is used."""
+    if port := lasting_port():
+        return port
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,4 +1,4 @@
-"""Stops a PostgreSQL of the tests when the process that started it is gone, also when that was killed.
+"""Stops a PostgreSQL for tests when the process that started it is gone, also when that was killed.
 
     python postgres_lifeline.py DIRECTORY    with a pipe as standard input, which ends with the test process
 
