@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tidelog.errors import CorruptLog, InvalidSettings, MissingExtra, StorageError, StorageUnavailable
 from tidelog.model import Offset, ProducerId
-from tidelog.records.batch import HEADER_SIZE, BatchHeader, iterate, read_header
+from tidelog.records.batch import HEADER, HEADER_SIZE, BatchHeader, iterate
 from tidelog.storage.direct import DirectLog, LogLeader, Stretch
 from tidelog.storage.log import AbortedTransaction, Located, StoredPiece
 from tidelog.storage.shared.blocks import BlockCache
@@ -141,7 +141,7 @@ class _PiecesRead:
                 if sum(map(len, self._gathered)) >= _STRETCH_BYTES:
                     yield self._stretch()
                 data = data[size:]
-                if len(data) >= HEADER_SIZE and read_header(data).base_offset >= self._limit:
+                if len(data) >= HEADER_SIZE and _base_offset(data) >= self._limit:
                     break
                 if request.is_last and data:
                     raise CorruptLog(
@@ -213,6 +213,11 @@ def _result(coming: "Future[T]", piece: StoredPiece) -> T:
         return coming.result()
     except ObjectMissing:
         raise _PieceMissing(piece) from None
+
+
+def _base_offset(batch: memoryview) -> Offset:
+    """Of a batch that may be cut off after its header."""
+    return BatchHeader._make(HEADER.unpack_from(batch)).base_offset
 
 
 def _extent(piece: StoredPiece) -> Extent:

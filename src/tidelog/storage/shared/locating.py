@@ -35,9 +35,8 @@ def located(
         pieces.append(StoredPiece(*extent[:5]))
         number += 1
     end, relevant = _relevant(aborted, start, max(start, end), most_aborted)
-    while pieces and pieces[-1].base_offset >= end:
-        pieces.pop()
-    return Located(pieces, end, tail, relevant)
+    wanted = [piece for piece in pieces if start < end and piece.base_offset < end]
+    return Located(wanted, end, tail, relevant)
 
 
 def _relevant(
