@@ -10,7 +10,7 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra `spark`")
 
-from tests.spark.test_source_objects import NARROW, SECONDS, filled, objects_of, process, rows
+from tests.spark.test_source_objects import NARROW, SECONDS, filled, objects_of, process, rows, task_rows
 from tests.spark.topics import options
 from tests.support.brokers import eventually, unique
 from tests.support.clusters import cluster_of
@@ -41,18 +41,17 @@ def test_objects_that_are_merged_and_removed_while_a_task_reads(
         told = options(broker, {"subscribe": topic, "read": "files"})
         reader = TidelogDataSource(told).reader(NARROW)
         [task] = reader.partitions()
-        reading = reader.read(task)
+        reading = task_rows(reader, task)
         before = client.locate_records(place, 0, 40, topic_id=topic_id).pieces
-        found = next(reading)["offset"].to_pylist()
+        found = [next(reading)]
 
         def are_gone() -> bool:
             client.produce(topic, "more, which is merged with what there is")
             return not any((objects_of(broker) / piece.key).exists() for piece in before)
 
         eventually(are_gone, within=SECONDS, every=0.01)
-        for batch in reading:
-            found += batch["offset"].to_pylist()
-        assert found == list(range(40))
+        found += reading
+        assert [row["offset"] for row in found] == list(range(40))
         assert not caplog.records
 
 

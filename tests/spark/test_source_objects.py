@@ -9,8 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import ArrayType, StructType
 
 from tests.e2e.test_compaction import COMPACTED, SETTINGS
@@ -24,6 +26,7 @@ from tidelog.records.compression import Codec
 from tidelog.records.record import BatchBuilder
 from tidelog.spark.source import TidelogDataSource
 from tidelog.storage.shared import direct
+from tidelog.storage.shared.object_stores.opening import open_object_store
 from tidelog.wire.error_codes import ErrorCode
 
 SECONDS = 90.0
@@ -72,10 +75,17 @@ def mark_objects(broker: BrokerProcess) -> None:
                 path.write_bytes(content.replace(BROKER.encode(), OBJECT.encode()))
 
 
+def task_rows(reader: DataSourceReader, task: InputPartition) -> Iterator[dict[str, Any]]:
+    """What a task gives, run here."""
+    for batch in reader.read(task):
+        assert isinstance(batch, pa.RecordBatch)
+        yield from batch.to_pylist()
+
+
 def rows(broker: BrokerProcess, schema: StructType = ROW, /, **given: object) -> list[dict[str, Any]]:
-    """What a query gives, in order, with the tasks run here."""
+    """What a query gives, in order."""
     reader = TidelogDataSource(options(broker, given)).reader(schema)
-    found = [row for task in reader.partitions() for batch in reader.read(task) for row in batch.to_pylist()]
+    found = [row for task in reader.partitions() for row in task_rows(reader, task)]
     return sorted(found, key=lambda row: (row.get("topic"), row.get("partition"), row.get("offset")))
 
 
@@ -130,34 +140,46 @@ def test_rows_from_the_store_are_those_of_the_broker(
     assert not caplog.records
 
 
+def written(client: Client, first: int, last: int, topic: str | None = None) -> str:
+    """Records that say their number and where they come from, in two partitions."""
+    if topic is None:
+        topic = unique("origin")
+        client.create_topic(topic, partitions=2)
+    for number in range(first, last):
+        client.produce(topic, f"{number} {BROKER}", partition=number % 2)
+    return topic
+
+
 def test_the_tail_comes_from_the_broker_and_everything_before_it_from_the_store(
-    broker: BrokerProcess, client: Client, spark: SparkSession
+    broker: BrokerProcess, client: Client
 ) -> None:
-    topic = unique("origin")
-    client.create_topic(topic, partitions=2)
-    for number in range(20):
-        client.produce(topic, f"{number} {BROKER}", partition=number % 2)
+    topic = written(client, 0, 20)
     mark_objects(broker)
-    given = {"subscribe": topic, "kafka.check.crcs": False}
 
-    def origins(**more: object) -> list[str]:
-        found = texts(load(spark, broker, **given, **more))
-        assert sorted(int(text.split()[0]) for text in found) == list(range(len(found)))
-        return sorted({text.split(" ", 1)[1] for text in found})
+    def origins(**more: object) -> dict[int, str]:
+        found = [row["value"].decode().split(" ", 1) for row in rows(broker, subscribe=topic, **more)]
+        return {int(number): origin for number, origin in found}
 
-    assert origins(read="broker") == origins() == [BROKER], "it is in the broker's memory"
-    assert origins(read="files") == [OBJECT]
-    assert set(texts(load(spark, broker, subscribe=topic, read="files"))) == {f"{n} {BROKER}" for n in range(20)}, (
-        "what is damaged is read from the broker"
-    )
+    def all_from(origin: str) -> dict[int, str]:
+        return dict.fromkeys(range(20), origin)
+
+    unchecked = {"kafka.check.crcs": False}
+    assert origins(read="broker", **unchecked) == all_from(BROKER)
+    assert origins(**unchecked) == all_from(BROKER), "it is in the broker's memory"
+    assert origins(read="files", **unchecked) == all_from(OBJECT)
+    assert origins(read="files") == all_from(BROKER), "what is damaged is read from the broker"
     broker.restart()
-    for number in (20, 21):
-        client.produce(topic, f"{number} {BROKER}", partition=number % 2)
-    found = {int(text.split()[0]): text.split(" ", 1)[1] for text in texts(load(spark, broker, **given))}
-    assert found == {number: OBJECT if number < 20 else BROKER for number in range(22)}
-    filtered = load(spark, broker, **given).where("partition = 1 and offset >= 5")
-    assert {text.split(" ", 1)[1] for text in texts(filtered)} == {OBJECT, BROKER}
-    assert len(texts(filtered)) == 6
+    written(client, 20, 22, topic)
+    assert origins(**unchecked) == {**all_from(OBJECT), 20: BROKER, 21: BROKER}
+
+
+def test_spark_reads_from_the_store(broker: BrokerProcess, client: Client, spark: SparkSession) -> None:
+    topic = written(client, 0, 20)
+    mark_objects(broker)
+    table = load(spark, broker, subscribe=topic, read="files", **{"kafka.check.crcs": False})
+    assert texts(table.where("partition = 1 and offset >= 5")) == [
+        f"{number} {OBJECT}" for number in range(11, 20, 2)
+    ]
 
 
 def test_a_compacted_topic_is_read_with_its_gaps(broker: BrokerProcess, client: Client) -> None:
@@ -180,8 +202,7 @@ def test_a_store_that_a_task_cannot_reach_is_said_and_the_broker_is_read(
     client.create_topic(topic, partitions=1)
     for number in range(5):
         client.produce(topic, f"{number}")
-    opened = direct.open_object_store
-    monkeypatch.setattr(direct, "open_object_store", lambda place: opened(f"{place}-of-another-machine"))
+    monkeypatch.setattr(direct, "open_object_store", lambda place: open_object_store(f"{place}-of-another-machine"))
     for _ in range(2):
         assert [row["value"] for row in rows(broker, subscribe=topic, read="files")] == [b"%d" % n for n in range(5)]
     [said] = caplog.records

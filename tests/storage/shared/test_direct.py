@@ -15,7 +15,7 @@ from tests.storage.shared.test_store import SMALL_MERGES, write
 from tests.support.faulty_objects import Fault, MemoryObjects
 from tests.support.logs import stored
 from tidelog.errors import MissingExtra
-from tidelog.model import Offset
+from tidelog.model import Offset, ProducerId
 from tidelog.records.batch import iterate
 from tidelog.records.record import decode
 from tidelog.storage.direct import LogLeader, Stretch
@@ -353,7 +353,7 @@ EXTENTS = Extents(Extent(base, base + 9, f"b/{base}", 5, 100, -1) for base in ra
 
 def aborted(*rows: tuple[int, int, int]) -> list[AbortedTransaction]:
     """First offset, marker, and last stable offset; of a producer each."""
-    return [AbortedTransaction(number, *row) for number, row in enumerate(rows)]
+    return [AbortedTransaction(ProducerId(number), *row) for number, row in enumerate(rows)]
 
 
 def test_an_answer_has_the_pieces_of_the_range_and_no_more_than_allowed() -> None:

@@ -253,7 +253,7 @@ class _ObjectReader:
         self._loop = asyncio.new_event_loop()
         thread = threading.Thread(target=_run, args=(self._loop,), name="tidelog objects", daemon=True)
         thread.start()
-        self._end = weakref.finalize(self, _stop, self._loop, thread)
+        weakref.finalize(self, _stop, self._loop, thread, objects, os.getpid())
 
     def begin_to_read(self, request: _Request) -> "Future[list[bytes]]":
         return self._begin(self._objects.read(request.piece.key, [(request.position, request.size)]))
@@ -268,12 +268,22 @@ class _ObjectReader:
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_forever()
+    left = asyncio.all_tasks(loop)
+    for task in left:
+        task.cancel()
+    loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
     loop.close()
 
 
-def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread) -> None:
-    loop.call_soon_threadsafe(loop.stop)
-    thread.join()
+def _stop(loop: asyncio.AbstractEventLoop, thread: threading.Thread, objects: ObjectStore, process: int) -> None:
+    async def end() -> None:
+        await objects.close()
+        loop.stop()
+
+    if os.getpid() == process:  # a fork has no such thread
+        asyncio.run_coroutine_threadsafe(end(), loop)
+        if threading.current_thread() is not thread:
+            thread.join()
 
 
 _readers: dict[tuple[int, str], _ObjectReader] = {}  # by process: one that is forked must open its own
