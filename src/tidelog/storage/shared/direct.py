@@ -267,6 +267,7 @@ class _ObjectReader:
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
     loop.run_forever()
     left = asyncio.all_tasks(loop)
     for task in left:
