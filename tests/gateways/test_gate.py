@@ -39,7 +39,7 @@ WRITE, T, CLUSTER = Operation.WRITE, ResourceKind.TOPIC, ResourceKind.CLUSTER
 
 # What somebody who may do nothing at all is told.
 REFUSED = {
-    **dict.fromkeys((0, 1, 2, 3, 19, 20, 21, 23, 37, 61, 75, 10000, 10001), ON_TOPIC),
+    **dict.fromkeys((0, 1, 2, 3, 19, 20, 21, 23, 37, 61, 75, 10000, 10001, 10006), ON_TOPIC),
     **dict.fromkeys((8, 9, 10, 11, 12, 13, 14, 15, 42, 47, 68, 69, 77, 89, 90), ON_GROUP),
     **dict.fromkeys(
         (22, 27, 29, 30, 31, 34, 35, 43, 45, 46, 48, 49, 50, 51, 55, 57, 64, 74, 10004, 10005), ON_CLUSTER

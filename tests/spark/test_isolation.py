@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from tests.spark.test_jobs_archive import archive_once, content
 from tests.spark.topics import load, stream, texts
 from tests.support.brokers import BrokerProcess, unique
+from tests.support.logs import LeaderWithFiles
 from tidelog.client import LATEST, BlockingTransactionalProducer, Client, FetchOptions
 from tidelog.errors import TidelogError
 from tidelog.model import Offset, TopicPartition
@@ -119,8 +120,9 @@ def test_files_lead_to_the_end_of_what_is_committed(broker: BrokerProcess, clien
         chunks = client.read_range(mixed.topic, 0, offset, offset + 1)
         return next((bytes(chunk.records[:HEADER_SIZE]) for chunk in chunks), None)
 
+    leader = LeaderWithFiles(first_batch)
     for start, stop in ((0, end), (1, end - 1), (end // 3, end // 2), (end // 2, end // 2 + 1)):
-        stretches = list(LocalDirectLog(directory).read(start, stop, first_batch, committed=True))
+        stretches = list(LocalDirectLog(directory).read(start, stop, leader, committed=True))
         assert stretches[-1].end == stop
         records = [
             record
@@ -131,7 +133,7 @@ def test_files_lead_to_the_end_of_what_is_committed(broker: BrokerProcess, clien
         ]
         wanted = {offset: value for offset, value in by_offset.items() if start <= offset < stop}
         assert {record.offset: record.value for record in records if start <= record.offset < stop} == wanted
-    ends = [stretch.end for stretch in LocalDirectLog(directory).read(0, end + 2, first_batch, committed=True)]
+    ends = [stretch.end for stretch in LocalDirectLog(directory).read(0, end + 2, leader, committed=True)]
     assert not ends or ends[-1] <= end, "what is open is not taken for ended"
 
 

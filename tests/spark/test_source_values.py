@@ -35,7 +35,7 @@ from tidelog.spark.offsets import OffsetRange
 from tidelog.spark.options import read_settings
 from tidelog.spark.reading import read_range
 from tidelog.spark.values import JsonDecoder, TextDecoder
-from tidelog.storage.direct import FirstBatch, Stretch
+from tidelog.storage.direct import LogLeader, Stretch
 from tidelog.storage.local.direct import LocalDirectLog
 from tidelog.storage.local.inspect import with_topic_id
 from tidelog.wire.generated.fetch import AbortedTransaction
@@ -209,10 +209,8 @@ def test_damaged_missing_and_foreign_files_are_left_for_the_broker(
 
     read = LocalDirectLog.read
 
-    def spied(
-        _: LocalDirectLog, start: int, end: int, first_batch: FirstBatch, *, committed: bool
-    ) -> Iterator[Stretch]:
-        for stretch in read(LocalDirectLog(copy), start, end, first_batch, committed=committed):
+    def spied(_: LocalDirectLog, start: int, end: int, leader: LogLeader, *, committed: bool) -> Iterator[Stretch]:
+        for stretch in read(LocalDirectLog(copy), start, end, leader, committed=committed):
             from_files.append(stretch.end)
             yield stretch
 

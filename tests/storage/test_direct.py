@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from tests.storage.test_compaction import compacted, keyed, use_plain
-from tests.support.logs import EPOCH, NOW_MS, at_once, batch, read_batches, stored
+from tests.support.logs import EPOCH, NOW_MS, LeaderWithFiles, at_once, batch, read_batches, stored
 from tidelog.errors import StorageUnavailable
 from tidelog.model import Offset, ProducerEpoch, ProducerId
 from tidelog.records.batch import HEADER_SIZE, iterate
 from tidelog.records.record import decode
 from tidelog.settings import LogSettings, StorageSettings
-from tidelog.storage.direct import DirectLog, FirstBatch, Stretch
+from tidelog.storage.direct import DirectLog, LogLeader, Stretch
 from tidelog.storage.engines import direct_log, kept_logs, open_log_store
 from tidelog.storage.local.store import LocalStore
 from tidelog.storage.log import PartitionLog
@@ -37,8 +37,8 @@ def written(data: str, *batches: bytearray) -> tuple[LocalStore, PartitionLog]:
     return store, log
 
 
-def first_batch_of(log: PartitionLog) -> FirstBatch:
-    return lambda offset: at_once(log.read(offset, 1)).read()[:HEADER_SIZE]
+def leader_of(log: PartitionLog) -> LogLeader:
+    return LeaderWithFiles(lambda offset: at_once(log.read(offset, 1)).read()[:HEADER_SIZE])
 
 
 def values(stretches: list[Stretch], start: Offset, end: Offset) -> list[bytes | None]:
@@ -57,7 +57,7 @@ def test_a_range_is_read_to_its_end_also_from_the_segment_that_is_being_written(
     data: str, start: Offset, end: Offset
 ) -> None:
     _, log = written(data)
-    stretches = list(direct_log(data, A).read(start, end, first_batch_of(log)))
+    stretches = list(direct_log(data, A).read(start, end, leader_of(log)))
     assert values(stretches, start, end) == VALUES[start:end]
     assert [stretch.end for stretch in stretches[-1:]] == [end][: len(stretches)]
     assert bool(stretches) == (start < end)
@@ -76,20 +76,21 @@ def test_the_place_of_a_log_that_a_store_names_can_be_sent_to_another_process(da
     _, log = written(data)
     sent: DirectLog = pickle.loads(pickle.dumps(direct_log(name, A)))
     assert sent == direct_log(name, A)
-    assert sent.is_readable
-    assert values(list(sent.read(0, 30, first_batch_of(log))), 0, 30) == VALUES
+    assert sent.is_worth_a_try(leader_is_here=True)
+    assert not sent.is_worth_a_try(leader_is_here=False), "they may be files of another machine"
+    assert values(list(sent.read(0, 30, leader_of(log))), 0, 30) == VALUES
 
 
 def test_what_is_not_here_is_not_readable_and_reads_as_nothing(data: str) -> None:
     log = direct_log(data, A)
-    assert not log.is_readable
-    assert list(log.read(0, 10, lambda _: b"")) == []
+    assert not log.is_worth_a_try(leader_is_here=True)
+    assert list(log.read(0, 10, LeaderWithFiles(lambda _: b""))) == []
 
 
 def test_a_log_that_is_not_what_the_broker_has_is_not_read(data: str) -> None:
     written(data)
     for other in (None, b"", bytes(HEADER_SIZE)):
-        assert list(direct_log(data, A).read(0, 30, lambda _, other=other: other)) == []  # type: ignore[misc]
+        assert list(direct_log(data, A).read(0, 30, LeaderWithFiles(lambda _, other=other: other))) == []  # type: ignore[misc]
 
 
 def test_reading_ends_without_an_error_where_a_file_is_missing(data: str) -> None:
@@ -98,7 +99,7 @@ def test_reading_ends_without_an_error_where_a_file_is_missing(data: str) -> Non
     directory = f"{data}/logs/{os.listdir(f'{data}/logs')[0]}/0"
     segments = sorted(name for name in os.listdir(directory) if name.endswith(".log"))
     os.unlink(f"{directory}/{segments[3]}")
-    stretches = list(kept.log.read(0, 30, first_batch_of(log)))
+    stretches = list(kept.log.read(0, 30, leader_of(log)))
     reached = stretches[-1].end
     assert 0 < reached < 30, "the file behind it was read as if there was none in between"
     assert values(stretches, 0, reached) == VALUES[:reached]
@@ -118,7 +119,7 @@ def test_holes_that_compaction_left_do_not_end_reading(data: str, monkeypatch: p
     segments = sorted(int(name[:-4]) for name in os.listdir(log.directory) if name.endswith(".log"))
     assert any(base - 1 not in offsets for base in segments[1:]), "no segment ends with a hole"
     for start in (0, 1, offsets[7]):
-        stretches = list(direct_log(data, A).read(start, 60, first_batch_of(log)))
+        stretches = list(direct_log(data, A).read(start, 60, leader_of(log)))
         found = [view.header.base_offset for stretch in stretches for view in iterate(stretch.records)]
         assert [offset for offset in found if offset >= start] == [one for one in offsets if one >= start], start
         assert stretches[-1].end == 60
@@ -139,12 +140,12 @@ def test_readers_of_committed_records_do_not_get_what_was_aborted(data: str) -> 
             leader_epoch=EPOCH,
         )
     log.append(sent(2, b"open", 1), now_ms=NOW_MS, leader_epoch=EPOCH, durable=True)
-    direct, first_batch, end = direct_log(data, A), first_batch_of(log), log.last_stable_offset
-    stretches = list(direct.read(0, end, first_batch, committed=True))
+    direct, leader, end = direct_log(data, A), leader_of(log), log.last_stable_offset
+    stretches = list(direct.read(0, end, leader, committed=True))
     assert values(stretches, 0, end) == [b"kept", b"plain"]
     assert stretches[-1].end == end
-    assert values(list(direct.read(0, end + 1, first_batch)), 0, end + 1) == [b"kept", b"aborted", b"plain", b"open"]
-    assert list(direct.read(end, end + 1, first_batch, committed=True)) == [], "nobody knows how it will end"
+    assert values(list(direct.read(0, end + 1, leader)), 0, end + 1) == [b"kept", b"aborted", b"plain", b"open"]
+    assert list(direct.read(end, end + 1, leader, committed=True)) == [], "nobody knows how it will end"
 
 
 def test_what_is_kept_is_found_and_checked(data: str) -> None:

@@ -55,6 +55,7 @@ from tidelog.wire.generated import (
     list_offsets,
     list_partition_reassignments,
     list_transactions,
+    locate_records,
     metadata,
     offset_commit,
     offset_delete,
@@ -197,6 +198,7 @@ REQUESTS: dict[int, Make] = {
     10003: lambda v, t: describe_decision.DescribeDecisionRequest("scope"),
     10004: lambda v, t: describe_memory.DescribeMemoryRequest(),
     10005: lambda v, t: drain_brokers.DrainBrokersRequest([drain_brokers.DrainableBroker(7, False)]),
+    10006: lambda v, t: locate_records.LocateRecordsRequest(TOPIC, t, 0, 0, 10, 0),
     26: lambda v, t: end_txn.EndTxnRequest("nobody", 1, 0, True),
     27: lambda v, t: write_txn_markers.WriteTxnMarkersRequest(
         [

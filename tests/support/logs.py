@@ -8,6 +8,7 @@ from tidelog.model import (
     NO_PRODUCER_EPOCH,
     NO_PRODUCER_ID,
     LeaderEpoch,
+    Offset,
     PartitionIdentity,
     ProducerEpoch,
     ProducerId,
@@ -19,6 +20,7 @@ from tidelog.records.batch import BatchView, iterate
 from tidelog.records.compression import Codec
 from tidelog.records.record import BatchBuilder, Record, decode, read_marker
 from tidelog.settings import LogSettings, StorageSettings
+from tidelog.storage.direct import LogLeader
 from tidelog.storage.local.commit import InlineCommit
 from tidelog.storage.local.files import Files
 from tidelog.storage.local.handles import HandlePool
@@ -128,3 +130,16 @@ def read_committed_records(log: LocalLog, offset: int | None = None, max_bytes: 
 
 def values(records: Sequence[Record]) -> list[bytes | None]:
     return [record.value for record in records]
+
+
+class LeaderWithFiles(LogLeader):
+    """The leader of a partition that is read from its files, which asks only for the first batch."""
+
+    def __init__(self, first_batch: Callable[[Offset], bytes | None]) -> None:
+        self._first_batch = first_batch
+
+    def first_batch(self, offset: Offset) -> bytes | None:
+        return self._first_batch(offset)
+
+    def locate(self, start: Offset, end: Offset, *, committed: bool) -> None:
+        raise AssertionError("the files say where records are")

@@ -186,6 +186,9 @@ class SlowLog:
 
         return self._later(read)
 
+    def locate(self, start: Offset, end: Offset, *, committed: bool) -> None:
+        return self._inner.locate(start, end, committed=committed)
+
     def open_transactions(self) -> dict[ProducerId, Offset]:
         return self._inner.open_transactions()
 

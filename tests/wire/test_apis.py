@@ -50,6 +50,7 @@ def test_our_own_apis_stand_far_from_those_of_kafka() -> None:
         "DescribeDecision": 10_003,
         "DescribeMemory": 10_004,
         "DrainBrokers": 10_005,
+        "LocateRecords": 10_006,
     }
 
 

@@ -225,6 +225,7 @@ class Client(Blocking):
     offsets = blocking(Admin.offsets, of=_admin)
     delete_records = blocking(Admin.delete_records, of=_admin)
     log_places = blocking(Admin.log_places, of=_admin)
+    locate_records = blocking(Admin.locate_records, of=_admin)
     cluster_info = blocking(Admin.cluster_info, of=_admin)
     memory = blocking(Admin.memory, of=_admin)
     move_leader = blocking(Admin.move_leader, of=_admin)

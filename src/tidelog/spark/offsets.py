@@ -311,15 +311,15 @@ def _cut(part: OffsetRange, pieces: int) -> list[OffsetRange]:
 def direct_logs(
     client: Client, settings: ReadSettings, known: KnownTopics, partitions: list[TopicPartition]
 ) -> dict[TopicPartition, DirectLog]:
-    """The logs that tasks may read without the broker: of leaders on this machine, and readable by this process."""
+    """The logs that tasks may read without the broker: files of this machine, and objects of a cluster."""
     if settings.read == "broker" or not partitions:
         return {}
     nodes = {node.id: node.address.host for node in client.cluster_info().nodes}
     found = {}
     for partition, place in client.log_places(partitions).items():
         topic = TopicIdentity(partition.topic, known.ids[partition.topic])
-        log = direct_log(place.directory, topic.partition(partition.partition))
-        is_here = is_loopback(nodes.get(place.node, "")) or settings.read == "files"
-        if is_here and (settings.read == "files" or log.is_readable):
+        is_wished = settings.read == "files"
+        log = direct_log(place.directory, topic.partition(partition.partition), with_tail=is_wished)
+        if is_wished or log.is_worth_a_try(leader_is_here=is_loopback(nodes.get(place.node, ""))):
             found[partition] = log
     return found

@@ -1,7 +1,7 @@
 """Reading in a task: turns one range of one partition into Arrow batches, in Spark's Python workers.
 
-Record batches are read as they are stored: from the log's files if the driver found that they can be read, else from
-the broker. The kernels of `records.columnar` decode them. Python code runs once per chunk of megabytes.
+Record batches are read as they are stored: from the log's files or objects if the driver found that they can be read,
+else from the broker. The kernels of `records.columnar` decode them. Python code runs once per chunk of megabytes.
 """
 
 import sys
@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from tidelog.client import BrokerError
+from tidelog.client import BrokerError, Client
 from tidelog.client.errors import is_unknown_topic
 from tidelog.client.options import FetchOptions
 from tidelog.errors import CorruptBatch, TidelogError
@@ -24,6 +24,8 @@ from tidelog.spark.columns import CORRUPT
 from tidelog.spark.offsets import DataLoss, OffsetRange, data_loss, earliest
 from tidelog.spark.options import ReadSettings
 from tidelog.spark.values import Decoder, decoder_for
+from tidelog.storage.direct import LogLeader
+from tidelog.storage.log import AbortedTransaction, Located, StoredPiece
 from tidelog.wire.error_codes import ErrorCode
 
 _FROM_RECORDS = ("key", "value", "headers", "offset", "timestamp", "timestampType")
@@ -57,7 +59,8 @@ class _RangeRead:
         part = self._part
         if part.direct is not None:
             committed = self._settings.fetch.read_committed
-            for stretch in part.direct.read(part.start, part.end, self._first_batch, committed=committed):
+            leader = _Leader(self._client, part)
+            for stretch in part.direct.read(part.start, part.end, leader, committed=committed):
                 try:
                     decoded = list(self._decode(stretch.records))
                 except CorruptBatch:
@@ -102,18 +105,6 @@ class _RangeRead:
             return False  # beyond the end of the log
         self._position = position
         return True
-
-    def _first_batch(self, offset: Offset) -> bytes | None:
-        """The header of the broker's batch at this offset, to compare the files with."""
-        part = self._part
-        fetch = FetchOptions(max_wait_ms=0, partition_max_bytes=1, out_of_range="error")
-        try:
-            chunks = self._client.read_range(
-                part.topic, part.partition, offset, offset + 1, fetch=fetch, topic_id=part.topic_id
-            )
-            return next((bytes(chunk.records[:HEADER_SIZE]) for chunk in chunks), None)
-        except TidelogError:
-            return None  # it is told when the broker is asked for the records
 
     def _decode(self, records: ReadBuffer) -> Iterator[pa.RecordBatch]:
         part = self._part
@@ -179,6 +170,44 @@ class _RangeRead:
             known = pa.nulls(size, kind) if content is None else pa.repeat(pa.scalar(content, kind), size)
             self._constants[name] = known
         return known.slice(0, rows)
+
+
+class _Leader(LogLeader):
+    """What cannot be answered is told when the broker is asked for the records."""
+
+    def __init__(self, client: Client, part: OffsetRange) -> None:
+        self._client = client
+        self._part = part
+
+    def first_batch(self, offset: Offset) -> bytes | None:
+        part = self._part
+        fetch = FetchOptions(max_wait_ms=0, partition_max_bytes=1, out_of_range="error")
+        try:
+            chunks = self._client.read_range(
+                part.topic, part.partition, offset, offset + 1, fetch=fetch, topic_id=part.topic_id
+            )
+            return next((bytes(chunk.records[:HEADER_SIZE]) for chunk in chunks), None)
+        except TidelogError:
+            return None
+
+    def locate(self, start: Offset, end: Offset, *, committed: bool) -> Located | None:
+        part = self._part
+        try:
+            found = self._client.locate_records(
+                TopicPartition(part.topic, part.partition),
+                start,
+                end,
+                topic_id=part.topic_id,
+                read_committed=committed,
+            )
+        except TidelogError:
+            return None
+        return Located(
+            [StoredPiece(*piece) for piece in found.pieces],
+            found.end_offset,
+            found.tail_offset,
+            [AbortedTransaction(*one, last_stable_offset=-1) for one in found.aborted],
+        )
 
 
 def _microseconds(timestamp: TimestampMs) -> int:

@@ -1,4 +1,4 @@
-"""Reading logs directly from an engine's files, without the broker that serves them.
+"""Reading logs directly from an engine's files or objects, without the broker that serves them.
 
 For jobs that read with many processes at once what a single broker would otherwise have to send (Spark's tasks), and
 for checking stored logs. A reader gets a `DirectLog`: a small description of the log's place that can be pickled,
@@ -6,13 +6,24 @@ made by `storage.engines`. Data read from the log of a running broker must be th
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
 
 from tidelog.model import Offset, TopicPartition
+from tidelog.storage.log import Located
 
-FirstBatch: TypeAlias = Callable[[Offset], bytes | None]
-"""Asks the broker for the header of the batch that holds an offset, or else of the first batch after it."""
+
+class LogLeader(Protocol):
+    """The broker that leads the partition, as the reading program can ask it. None: it does not answer, or has no
+    answer."""
+
+    @abstractmethod
+    def first_batch(self, offset: Offset) -> bytes | None:
+        """The header of the batch that holds an offset, or else of the first batch after it."""
+
+    @abstractmethod
+    def locate(self, start: Offset, end: Offset, *, committed: bool) -> Located | None:
+        """See `PartitionLog.locate`."""
 
 
 class Stretch(NamedTuple):
@@ -43,20 +54,22 @@ class CheckedLog(NamedTuple):
 class DirectLog(Protocol):
     """Where the log of one partition is kept. Can be pickled."""
 
-    @property
     @abstractmethod
-    def is_readable(self) -> bool:
-        """Whether this process can read the log's files."""
+    def is_worth_a_try(self, *, leader_is_here: bool) -> bool:
+        """Whether processes like this one can probably read the log. `leader_is_here`: its broker runs on this
+        machine."""
 
     @abstractmethod
-    def read(
-        self, start: Offset, end: Offset, first_batch: FirstBatch, *, committed: bool = False
-    ) -> Iterator[Stretch]:
+    def read(self, start: Offset, end: Offset, leader: LogLeader, *, committed: bool = False) -> Iterator[Stretch]:
         """As much of the range from `start` to `end` as this process can read, in order. Everything before `end` must
         be readable from the broker already (with `committed`: by readers of committed records; aborted records are
-        left out). If anything is in doubt, such as a batch that differs from what `first_batch` returns, the iterator
-        ends without an error: the `end` of the last stretch says how far it got, and the caller must fetch the rest
-        from the broker. The CRCs are not checked here; the code that decodes the batches does that."""
+        left out). If anything is in doubt, such as a batch that differs from the leader's, the iterator ends without
+        an error: the `end` of the last stretch says how far it got, and the caller must fetch the rest from the
+        broker. The CRCs are not checked here; the code that decodes the batches does that."""
+
+
+class CheckableLog(DirectLog, Protocol):
+    """A log in files, which can be checked without a broker."""
 
     @abstractmethod
     def check(self, *, in_use: bool, deep: bool, most_problems: int) -> CheckedLog:
@@ -70,4 +83,4 @@ class KeptLog(NamedTuple):
     partition: TopicPartition
     size_bytes: int
     in_use: bool
-    log: DirectLog
+    log: CheckableLog

@@ -55,8 +55,13 @@ def cluster_tables() -> "Component":
     return COMPONENT
 
 
-def direct_log(place: str, partition: PartitionIdentity) -> DirectLog:
-    """The log of a partition in a place whose name a broker gave (`LogStore.place`)."""
+def direct_log(place: str, partition: PartitionIdentity, *, with_tail: bool = False) -> DirectLog:
+    """The log of a partition in a place whose name a broker gave (`LogStore.place`). `with_tail`: also read what the
+    broker has in memory, where that makes a difference."""
+    if "://" in place:
+        from tidelog.storage.shared.direct import SharedDirectLog
+
+        return SharedDirectLog(place, with_tail)
     return local_log(place, partition)
 
 

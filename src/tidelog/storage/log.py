@@ -90,6 +90,33 @@ class ReadResult(NamedTuple):
 NOTHING = ReadResult((), 0)
 
 
+class StoredPiece(NamedTuple):
+    """Whole batches of a log, from `base_offset` to `last_offset`, in a byte range of an object that never changes.
+    Compaction may have left fewer records than offsets."""
+
+    base_offset: Offset
+    last_offset: Offset
+    key: str
+    position: int
+    size: int
+
+
+class Located(NamedTuple):
+    """Where the records of a range of offsets are, for programs that read them without the broker."""
+
+    pieces: Sequence[StoredPiece]
+    """In order. Where they leave a gap, compaction has removed everything."""
+    end_offset: Offset
+    """The pieces hold all records of the range before this offset, which is the end of a batch. It is before the end
+    of the range if that needs more pieces than one answer has, or if the log is shorter; it is the start of the range
+    if nothing can be told."""
+    tail_offset: Offset
+    """The broker has everything from this offset on in memory, up to the end of the log."""
+    aborted: Sequence[AbortedTransaction]
+    """For readers of committed records: the aborted transactions that have, or had, records in the range before
+    `end_offset`."""
+
+
 class ActiveProducer(NamedTuple):
     """An idempotent producer that the log remembers."""
 
@@ -195,6 +222,13 @@ class PartitionLog(Protocol):
     @abstractmethod
     def max_timestamp(self) -> TimestampOffset | Promise[TimestampOffset | None] | None:
         """The first record with the largest timestamp of the log."""
+
+    @abstractmethod
+    def locate(self, start: Offset, end: Offset, *, committed: bool) -> Located | None:
+        """Where the records from `start` up to, not including, `end` are stored; `committed`: only up to the last
+        stable offset, with the aborted transactions. The size of the answer is bounded: ask again from its
+        `end_offset` on. None: the engine stores records in places that only this machine can read. Raises
+        OffsetOutOfRange outside start_offset..end_offset."""
 
     @abstractmethod
     def delete_before(self, offset: Offset) -> Promise[Offset]:

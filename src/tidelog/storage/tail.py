@@ -102,6 +102,11 @@ class Tail:
                 break
         return found
 
+    @property
+    def first_offset(self) -> Offset | None:
+        """The base offset of the oldest batch in memory; None if there is none."""
+        return self._base_offsets[self._first] if self._first < len(self._views) else None
+
     def drop_oldest(self) -> int:
         """Returns the size of the dropped batch; 0 if the tail is empty."""
         first = self._first

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tidelog.client.admin.log_dirs import LogPlace, log_places
+from tidelog.client.admin.log_dirs import LogPlace, RecordsLocation, locate_records, log_places
 from tidelog.client.cluster import NO_NODE, BrokerNode, Cluster, PartitionMetadata, TopicMetadata
 from tidelog.client.consuming.offsets import EARLIEST, LATEST, OffsetAtTime, list_offsets
 from tidelog.client.deadline import Backoff
@@ -357,6 +357,13 @@ class Admin:
     async def log_places(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, LogPlace]:
         """Where the leaders of these partitions keep them on disk."""
         return await log_places(self._cluster, list(partitions))
+
+    async def locate_records(
+        self, partition: TopicPartition, start: Offset, end: Offset, *, topic_id: bytes, read_committed: bool = False
+    ) -> RecordsLocation:
+        """Which objects of a cluster's store hold the records from `start` up to `end`. An answer may end before
+        that: ask again from its `end_offset` on. With `read_committed` it ends at the last stable offset."""
+        return await locate_records(self._cluster, partition, start, end, topic_id, read_committed)
 
     async def _delete_records(
         self, node: int, before: Mapping[TopicPartition, Offset]

@@ -230,5 +230,6 @@ TABLE: dict[int, ApiRow] = {
     10003: _row("describe_decision", Demand(DESCRIBE, TRANSACTIONAL_ID, "scope")),  # ids begin with their scope
     10004: _row("describe_memory", _on_cluster(DESCRIBE)),
     10005: _row("drain_brokers", _on_cluster(DESCRIBE), Demand(ALTER, CLUSTER, when=_changes_something)),
+    10006: _row("locate_records", Demand(READ, TOPIC, "topic")),
 }
 OFFERED: tuple[Api, ...] = tuple(APIS[key] for key in TABLE)

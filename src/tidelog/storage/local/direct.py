@@ -12,40 +12,40 @@ index of aborted transactions cannot be used: the broker may write it much later
 
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from tidelog.errors import CorruptBatch, TidelogError
 from tidelog.model import Offset, PartitionIdentity, ProducerId
 from tidelog.records.batch import HEADER_SIZE, BatchView, check_integrity, iterate, read_header, whole_prefix
 from tidelog.records.record import ABORT_MARKER, COMMIT_MARKER, read_marker
-from tidelog.storage.direct import CheckedLog, DirectLog, FirstBatch, KeptLog, LogProblem, Stretch
+from tidelog.storage.direct import CheckableLog, CheckedLog, KeptLog, LogLeader, LogProblem, Stretch
 from tidelog.storage.local.files import File, OsFiles
 from tidelog.storage.local.index import POSITION_MASK, OffsetIndexWriter
 from tidelog.storage.local.inspect import find_partitions, holder_of, list_partition, log_name
 from tidelog.storage.local.layout import LOGS, partition_directory
 from tidelog.storage.local.scan import BatchScan
 
+FirstBatch: TypeAlias = Callable[[Offset], bytes | None]
+"""`LogLeader.first_batch`."""
+
 _CHUNK = 4 << 20
 NO_END: Offset = 2**63 - 1  # end offset of the segment that is being written
 
 
 @dataclass(frozen=True, slots=True)
-class LocalDirectLog(DirectLog):
+class LocalDirectLog(CheckableLog):
     directory: str
     """The partition's directory."""
 
-    @property
-    def is_readable(self) -> bool:
-        return os.access(self.directory, os.R_OK | os.X_OK)
+    def is_worth_a_try(self, *, leader_is_here: bool) -> bool:
+        return leader_is_here and os.access(self.directory, os.R_OK | os.X_OK)
 
-    def read(
-        self, start: Offset, end: Offset, first_batch: FirstBatch, *, committed: bool = False
-    ) -> Iterator[Stretch]:
+    def read(self, start: Offset, end: Offset, leader: LogLeader, *, committed: bool = False) -> Iterator[Stretch]:
         """Everything before `end` is complete in the files, also in the segment that is being written."""
-        return _read_files(self.directory, start, end, first_batch, committed=committed)
+        return _read_files(self.directory, start, end, leader.first_batch, committed=committed)
 
     def check(self, *, in_use: bool, deep: bool, most_problems: int) -> CheckedLog:
         from tidelog.storage.local.verify import PartitionCheck  # processes that only read need not load its imports

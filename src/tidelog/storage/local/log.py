@@ -374,6 +374,9 @@ class LocalLog:
             self._progressed(0)
         return found
 
+    def locate(self, start: Offset, end: Offset, *, committed: bool) -> None:
+        """Files of this machine: see `direct.py`."""
+
     def offset_for_time(self, timestamp: TimestampMs) -> TimestampOffset | Promise[TimestampOffset | None] | None:
         return self._now_or_later(partial(self.offset_for_time_now, timestamp))
 

@@ -46,12 +46,14 @@ from tidelog.storage.log import (
     AbortedTransaction,
     ActiveProducer,
     Appended,
+    Located,
     LogStats,
     ReadResult,
     TimestampOffset,
 )
 from tidelog.storage.producers import Producers
 from tidelog.storage.shared.extents import Extents
+from tidelog.storage.shared.locating import located
 from tidelog.storage.shared.order import (
     Cleaned,
     Extent,
@@ -417,6 +419,13 @@ class SharedLog:
         """`aborted` are those of the time of the request: the start of the log may move while it is read."""
         parts = await self._reader.batches(lambda: self._extents, offset, max_bytes, end, at_least_one=at_least_one)
         return _with_aborted(offset, parts, aborted)
+
+    def locate(self, start: Offset, end: Offset, *, committed: bool) -> Located:
+        self._check_readable(start)
+        end = min(end, self.last_stable_offset if committed else self._end)
+        in_memory = self._tail.first_offset
+        tail = self._end if in_memory is None else in_memory
+        return located(self._extents, self._aborted if committed else (), start, end, tail)
 
     def aborted_between(self, start: Offset, end: Offset) -> list[AbortedTransaction]:
         """The aborted transactions that have, or had, records from `start` up to, not including, `end`; in the order

@@ -91,7 +91,7 @@ class ColdReader:
                     break  # the next read, which begins here, will fail
                 raise result
             position, data = result
-            size, next_offset = _whole_batches(
+            size, next_offset = whole_batches(
                 data, extent, position, max_bytes, end, at_least_one=at_least_one and not found
             )
             if size:
@@ -107,14 +107,14 @@ class ColdReader:
     ) -> tuple[int, memoryview]:
         """The position of the batch that holds `offset`, and bytes from there on: at most `max_bytes`, but with
         `at_least_one` the whole batch."""
-        position = await self._position(extent, offset)
+        position = await self.position_of(extent, offset)
         limit = extent.position + extent.size
         data = await self._read(extent, position, min(limit - position, max(max_bytes, HEADER_SIZE)))
         if at_least_one and HEADER_SIZE <= len(data) < size_at(data, 0) <= limit - position:
             data = await self._read(extent, position, size_at(data, 0))
         return position, memoryview(data)
 
-    async def _position(self, extent: Extent, offset: Offset) -> int:
+    async def position_of(self, extent: Extent, offset: Offset) -> int:
         """The position in the object of the batch that holds `offset`, or of the first one after it."""
         if offset <= extent.base_offset:
             return extent.position
@@ -228,7 +228,7 @@ def _chosen(extents: Extents, offset: Offset, max_bytes: int, end: Offset) -> li
     return chosen
 
 
-def _whole_batches(
+def whole_batches(
     data: memoryview, extent: Extent, position: int, max_bytes: int, end: Offset, *, at_least_one: bool
 ) -> tuple[int, Offset]:
     """How many bytes of `data`, which begins at `position` of the object, are whole batches before `end`: at most

@@ -70,4 +70,5 @@ ROWS: tuple[tuple[int, str, str, int, int, int | None], ...] = (
     (10003, "DescribeDecision", "describe_decision", 0, 0, 0),
     (10004, "DescribeMemory", "describe_memory", 0, 0, 0),
     (10005, "DrainBrokers", "drain_brokers", 0, 0, 0),
+    (10006, "LocateRecords", "locate_records", 0, 0, 0),
 )
