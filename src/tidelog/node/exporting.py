@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidelog.broker.producer_ids import NEXT_PRODUCER_ID
+from tidelog.broker.topic_logs import BY_ID, LAYOUT
 from tidelog.errors import InvalidInput, TidelogError
 from tidelog.metadata.opening import create_in, has_metadata, rows_as_of, snapshot
 from tidelog.metadata.rows import (
@@ -201,7 +202,8 @@ def _changes(state: ClusterState, export_id: str) -> list[Change]:
         if not is_open(row) or topics_in(row, tables.of(TransactionOffsetRow)) <= names
     ]
     ids = {row.transactional_id for row in transactions}
-    rows: list[Row] = [ClusterRow(EXPORT_ID, export_id), *state.topics, *offsets, *transactions]
+    rows: list[Row] = [ClusterRow(EXPORT_ID, export_id), ClusterRow(LAYOUT, BY_ID), *state.topics]
+    rows += [*offsets, *transactions]
     if NEXT_PRODUCER_ID in state.numbers:
         rows.append(ClusterRow(NEXT_PRODUCER_ID, str(state.numbers[NEXT_PRODUCER_ID])))
     rows += [without_members(row) for row in tables.of(GroupRow) if row.group in groups]
