@@ -1,5 +1,7 @@
 """Importing a data directory into a cluster: without brokers, and with a process that ends at any step."""
 
+import os
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -90,6 +92,9 @@ def test_what_is_left_of_an_import_is_used_again_or_abandoned(tmp_path: Path) ->
         for step in (14, 11, 8):
             with pytest.raises(Killed):
                 await cluster.take_in(tmp_path / "other", life=Life(step))
+        async with open_cluster_tools(cluster.settings, "the cluster") as tools:
+            tally = await tools.check((), deep=True, found=lambda _: None, progress=lambda _: None)
+        assert tally.errors == 0
         async with cluster.importing(tmp_path / "other") as importing:
             assert await importing.abandon(()) > 0
             assert await importing.abandon(()) == 0
@@ -97,6 +102,29 @@ def test_what_is_left_of_an_import_is_used_again_or_abandoned(tmp_path: Path) ->
         assert [row.name for row in await cluster.metadata.load(TopicRow)] == ["topic", "other"]
         with pytest.raises(InvalidInput, match="the cluster has topic already, with nothing of partition 0"):
             await cluster.take_in(directory)
+
+    with_cluster(tmp_path, test)
+
+
+def test_the_search_for_orphans_leaves_an_unfinished_import_alone(tmp_path: Path) -> None:
+    async def test(cluster: Cluster) -> None:
+        directory = tmp_path / "single"
+        await write_directory(directory, ["topic"])
+        with pytest.raises(Killed):
+            await cluster.take_in(directory, life=Life(14, with_effect=True))  # before the third segment is staged
+        uploaded = sorted(path for path in (tmp_path / "objects" / "s").rglob("*") if path.is_file())
+        assert len(uploaded) == 3
+        for path in uploaded:
+            os.utime(path, (0, 0))
+        impatient = replace(cluster.settings, orphan_age_ms=1_000, append_timeout_ms=1_000, garbage_grace_ms=1_000)
+        async with open_cluster_tools(impatient, "the cluster") as tools:
+            collected = await tools.collect(dry_run=False)
+            assert collected.declared_dead.objects == 1, "that which was not staged"
+        async with cluster.importing(directory) as importing:
+            await importing.run((), lambda _: None)
+        stored_now = {path for path in (tmp_path / "objects" / "s").rglob("*") if path.is_file()}
+        assert len(stored_now) == 4, "the dead one was uploaded again, under another key"
+        await assert_whole(cluster, tmp_path / "exported", {"topic": directory})
 
     with_cluster(tmp_path, test)
 

@@ -178,7 +178,7 @@ class ClusterImport:
             topics,
             len({row.group for row in offsets_of(local.of(OffsetRow), {topic.row.name for topic in new})}),
             sum(isinstance(change, Insert) and isinstance(change.row, TransactionRow) for change in changes),
-            sum(not _holds(claimed, producer_id) for producer_id in producers) if new else 0,
+            len({each for topic in new for log in topic.logs for each in log.producers if not _holds(claimed, each)}),
         )
         return plan, problems, claimed
 

@@ -133,18 +133,19 @@ class ExportStorage:
         return made_from == _fingerprint(log.known)
 
     async def copy(self, log: LogAsOf, segment_bytes: int, progress: Progress) -> ExportedLog:
-        """`progress` is told bytes that were checked. ObjectMissing: it was removed since the database was read.
+        """`progress` is told bytes that were copied. ObjectMissing: it was removed since the database was read.
         CopyDiffers, CorruptLog, or what the object store raises."""
         made_from = _fingerprint(log.known)
         is_done = self.is_done(log)
         if is_done:
             _, source = self._journal.done[_place(log.partition)]
         else:
-            source = await self._write(log, segment_bytes)
+            source = await self._write(log, segment_bytes, progress)
         written = self._check(log.partition, source)
         if not is_done:
             self._journal.note(log.partition, made_from, source)
-        progress(source.size_bytes)
+        else:
+            progress(source.size_bytes)
         return ExportedLog(log.partition, source, written, not is_done)
 
     def finish(self, wanted: Sequence[PartitionIdentity]) -> None:
@@ -161,18 +162,18 @@ class ExportStorage:
     def close(self) -> None:
         self._lock.close_now()
 
-    async def _write(self, log: LogAsOf, segment_bytes: int) -> Totals:
+    async def _write(self, log: LogAsOf, segment_bytes: int, progress: Progress) -> Totals:
         known = log.known
         settings = LogSettings(segment_bytes=segment_bytes)
         try:
             builder = LogBuilder(self._files, self._directory(log.partition), known.start_offset, settings)
-            source = await self._add_batches(log, builder)
+            source = await self._add_batches(log, builder, progress)
             builder.finish(_whole(known), self._clock())
         except OSError as error:
             raise storage_error(error, f"write {log.partition.name}") from error
         return source
 
-    async def _add_batches(self, log: LogAsOf, builder: LogBuilder) -> Totals:
+    async def _add_batches(self, log: LogAsOf, builder: LogBuilder, progress: Progress) -> Totals:
         crc = 0
 
         def add(batch: BatchView) -> None:
@@ -187,6 +188,7 @@ class ExportStorage:
             for at in range(0, extent.size, PIECE_BYTES):
                 wanted = min(PIECE_BYTES, extent.size - at)
                 tally.add(await read_patiently(self._objects, extent.key, extent.position + at, wanted))
+                progress(wanted)
                 await asyncio.sleep(0)
         return tally.finish()._replace(crc=crc)
 

@@ -14,9 +14,9 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple
 from uuid import UUID, uuid5
 
-from tidelog.errors import CorruptLog, InvalidInput, StorageError
+from tidelog.errors import CorruptLog, InvalidInput, OutcomeUnknown, StorageError, StorageUnavailable
 from tidelog.model import LeaderEpoch, Offset, PartitionIdentity, ProducerId, TimestampMs
-from tidelog.records.batch import BatchView
+from tidelog.records.batch import BatchView, ReadBuffer
 from tidelog.settings import LogSettings
 from tidelog.storage.local.log import LocalLog
 from tidelog.storage.local.segment import LOG, ActiveSegment, SealedSegment
@@ -35,6 +35,8 @@ from tidelog.storage.whole_log import WholeLog
 
 _KEYS = UUID("6f2b0a53-51b8-4b0e-8f0a-4d6a1f4c7e21")
 _MOST_ATTEMPTS = 100  # keys of one segment that may be used up
+_PATIENCE = 5  # attempts
+_PAUSE_S = 1.0
 
 Progress = Callable[[int], None]
 
@@ -160,7 +162,8 @@ class _Copying:
         self._log = log
         self._partition = partition
         self._progress = progress
-        self._producers = Producers()
+        self._producers = Producers()  # after the segments that are copied
+        self._after = self._producers  # and after the one that is being copied
         self._epochs: list[tuple[LeaderEpoch, Offset]] = []
         self._extents: list[Extent] = []
         self._source = self._stored = Totals()
@@ -178,6 +181,17 @@ class _Copying:
         )
 
     async def copy(self, segment: SealedSegment | ActiveSegment) -> None:
+        """Work of many hours must not end because the store or the database was away for a moment."""
+        for attempt in range(_PATIENCE):
+            try:
+                await self._copy(segment)
+                return
+            except (StorageUnavailable, OutcomeUnknown):
+                if attempt == _PATIENCE - 1:
+                    raise
+                await asyncio.sleep(_PAUSE_S)
+
+    async def _copy(self, segment: SealedSegment | ActiveSegment) -> None:
         source: Totals | None = None
         for attempt in range(_MOST_ATTEMPTS):
             key = self._key(segment, attempt)
@@ -193,7 +207,6 @@ class _Copying:
             if uploaded is not None and await self._intake.stage(key, size):
                 self._uploaded += is_new
                 self._use(uploaded, source)
-                self._progress(segment.size)
                 return
         raise StorageError(f"all keys for {segment.path}{LOG} are used up; remove what {key} and its like are")
 
@@ -205,21 +218,23 @@ class _Copying:
     # The data directory's side
 
     async def _upload(self, segment: SealedSegment | ActiveSegment, key: str) -> tuple[Totals, int]:
-        topic_id, number = self._partition.topic.topic_id, self._partition.number
-        written_ms = os.fstat(segment.file.fileno()).st_mtime_ns // 1_000_000  # the same when it is repeated
-        writer = SegmentWriter(topic_id, number, self._producers, written_ms)
-        tally = self._tally(segment)
-        size = await self._objects.put_stream(key, writer.parts(self._content(segment, tally)))
+        tally = Tally(segment.path + LOG, self._source, self._saw)
+        size = await self._objects.put_stream(key, self._object(segment, tally))
         return tally.finish(), size
 
     async def _read_source(self, segment: SealedSegment | ActiveSegment) -> Totals:
-        tally = self._tally(segment)
-        async for _ in self._content(segment, tally):
+        tally = Tally(segment.path + LOG, self._source, self._saw)
+        async for _ in self._object(segment, tally):
             pass
         return tally.finish()
 
-    def _tally(self, segment: SealedSegment | ActiveSegment) -> Tally:
-        return Tally(segment.path + LOG, self._source, self._saw)
+    def _object(self, segment: SealedSegment | ActiveSegment, tally: Tally) -> AsyncIterator[ReadBuffer]:
+        """The same bytes whenever it is repeated."""
+        self._after = Producers.restored(self._producers, self._producers.open.items())
+        written_ms = os.fstat(segment.file.fileno()).st_mtime_ns // 1_000_000
+        topic_id, number = self._partition.topic.topic_id, self._partition.number
+        writer = SegmentWriter(topic_id, number, self._after, written_ms)
+        return writer.parts(self._content(segment, tally))
 
     async def _content(self, segment: SealedSegment | ActiveSegment, tally: Tally) -> AsyncIterator[bytes]:
         file = segment.file
@@ -250,6 +265,7 @@ class _Copying:
             for at in range(0, footer.data_size, PIECE_BYTES):
                 wanted = min(PIECE_BYTES, footer.data_size - at)
                 tally.add(await read_patiently(self._objects, key, at, wanted))
+                self._progress(wanted)
                 await asyncio.sleep(0)
             stored = tally.finish()
         except CorruptLog:
@@ -268,6 +284,7 @@ class _Copying:
 
     def _use(self, uploaded: _Uploaded, source: Totals) -> None:
         self._source = self._stored = source
+        self._producers = self._after
         footer = uploaded.segment
         self._extents.append(
             Extent(
