@@ -1,5 +1,6 @@
 """`tidelog cluster import` and `export`, with real brokers and clients on both sides."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -261,6 +262,7 @@ def test_a_round_trip_keeps_every_byte_and_clients_go_on(
     assert command("log", "verify", target).code == 0
 
 
+@pytest.mark.skipif("TIDELOG_TEST_CLUSTER" not in os.environ, reason="make test-cluster")
 @pytest.mark.timeout(600)
 def test_a_running_cluster_takes_topics_in_and_what_cannot_be_right_is_refused(
     cluster: ClusterProcesses, command: Command, tmp_path: Path

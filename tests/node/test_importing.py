@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.logs import stored
+from tests.support.logs import NOW_MS, stored
 from tests.support.transfers import (
     ID,
     Cluster,
@@ -23,7 +23,7 @@ from tests.support.transfers import (
 from tidelog.broker.producer_ids import NEXT_PRODUCER_ID
 from tidelog.errors import InvalidInput
 from tidelog.metadata.opening import open_store
-from tidelog.metadata.rows import GroupRow, OffsetRow, TopicRow, TransactionRow
+from tidelog.metadata.rows import GroupMemberRow, GroupRow, OffsetRow, TopicRow, TransactionRow
 from tidelog.metadata.store import Put
 from tidelog.model import TopicPartition
 from tidelog.node.exporting import ClusterExport
@@ -72,6 +72,8 @@ def test_an_import_that_ends_at_any_step_is_completed_by_the_next(tmp_path: Path
         groups = {row.group: row for row in await cluster.metadata.load(GroupRow)}
         assert groups.keys() == {f"group of {topic}" for topic in directories}
         assert {(row.state, row.leader) for row in groups.values()} == {("Empty", None)}
+        assert all(row.state_since_ms > NOW_MS for row in groups.values()), "their offsets must not expire at once"
+        assert await cluster.metadata.load(GroupMemberRow) == []
         offsets = {row.topic: row.offset for row in await cluster.metadata.load(OffsetRow)}
         assert offsets == dict.fromkeys(directories, 4)
         await assert_whole(cluster, tmp_path / "exported", directories)

@@ -13,7 +13,7 @@ from tidelog.broker.producer_ids import NEXT_PRODUCER_ID
 from tidelog.broker.topic_logs import BY_ID, LAYOUT
 from tidelog.metadata.intake import MetadataIntake
 from tidelog.metadata.opening import open_intake, open_store
-from tidelog.metadata.rows import ClusterRow, ConfigRow, GroupRow, OffsetRow, Row, TopicRow
+from tidelog.metadata.rows import ClusterRow, ConfigRow, GroupMemberRow, GroupRow, OffsetRow, Row, TopicRow
 from tidelog.metadata.store import MetadataStore, Put
 from tidelog.model import LeaderEpoch, ProducerEpoch, ProducerId
 from tidelog.node.importing import ClusterImport
@@ -71,6 +71,7 @@ async def write_directory(
             TopicRow(topic, partition.topic.topic_id, 1, NOW_MS),
             ConfigRow("topic", topic, "segment.bytes", "1024"),
             GroupRow(f"group of {topic}", "classic", "consumer", "range", 3, "me", "Stable", NOW_MS),
+            GroupMemberRow(f"group of {topic}", "me", None, "", "", 10_000, 10_000, 3, b"", b""),
             OffsetRow(f"group of {topic}", topic, 0, 4, 0, "", NOW_MS),
         ]
     assert not store.close_now()

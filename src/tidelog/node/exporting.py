@@ -17,7 +17,6 @@ from tidelog.metadata.rows import (
     ClusterRow,
     ConfigRow,
     DecisionRow,
-    GroupRow,
     OffsetRow,
     Row,
     TopicRow,
@@ -33,11 +32,11 @@ from tidelog.node.transferring import (
     Moved,
     Tables,
     chosen_topics,
+    groups_of,
     is_open,
     offsets_of,
     several_at_once,
     topics_in,
-    without_members,
 )
 from tidelog.settings import ClusterSettings, LogSettings
 from tidelog.storage.engines import check_cluster_tables, cluster_logs_as_of, open_cluster_export
@@ -206,7 +205,7 @@ def _changes(state: ClusterState, export_id: str) -> list[Change]:
     rows += [*offsets, *transactions]
     if NEXT_PRODUCER_ID in state.numbers:
         rows.append(ClusterRow(NEXT_PRODUCER_ID, str(state.numbers[NEXT_PRODUCER_ID])))
-    rows += [without_members(row) for row in tables.of(GroupRow) if row.group in groups]
+    rows += groups_of(tables, groups)
     rows += [
         row
         for row in tables.of(ConfigRow)

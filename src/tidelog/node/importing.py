@@ -42,11 +42,11 @@ from tidelog.node.transferring import (
     Moved,
     Tables,
     chosen_topics,
+    groups_of,
     is_open,
     offsets_of,
     several_at_once,
     topics_in,
-    without_members,
 )
 from tidelog.settings import ClusterSettings
 from tidelog.storage.engines import cluster_tables, open_cluster_import
@@ -120,6 +120,7 @@ class ClusterImport:
 
     async def run(self, names: Collection[str], progress: Callable[[int], None]) -> tuple[ImportPlan, list[Moved]]:
         """`progress` is told bytes that were copied and compared."""
+        await self._check_claim(await _rows(self._cluster, (TopicRow,)))
         await self._storage.claim(await cluster_id(self._cluster))
         plan, problems, claimed = await self._plan(names, rehearse=False)
         if problems:
@@ -325,11 +326,7 @@ def _changes(
     ids = {row.transactional_id for row in transactions}
     changes: list[Change] = [Insert(topic.row) for topic in topics]
     changes += [Insert(row) for row in transactions]
-    changes += [
-        Insert(without_members(row))
-        for row in local.of(GroupRow)
-        if row.group in groups and row.group not in groups_there
-    ]
+    changes += [Insert(row) for row in groups_of(local, groups - groups_there)]
     changes += [Insert(row) for row in local.of(DecisionRow) if row.scope not in scopes_there]
     changes += [Put(row) for row in local.of(ConfigRow) if row.kind == TOPIC and row.resource in names]
     changes += [

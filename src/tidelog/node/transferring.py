@@ -6,8 +6,17 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, 
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from tidelog.broker.shell import now_ms
 from tidelog.errors import InvalidInput
-from tidelog.metadata.rows import GroupRow, OffsetRow, Row, TopicRow, TransactionOffsetRow, TransactionRow
+from tidelog.metadata.rows import (
+    GroupMemberRow,
+    GroupRow,
+    OffsetRow,
+    Row,
+    TopicRow,
+    TransactionOffsetRow,
+    TransactionRow,
+)
 from tidelog.model import Offset
 
 T = TypeVar("T")
@@ -67,9 +76,17 @@ def topics_in(row: TransactionRow, offsets: Iterable[TransactionOffsetRow]) -> s
     return written | {each.topic for each in offsets if each.transactional_id == row.transactional_id}
 
 
-def without_members(row: GroupRow) -> GroupRow:
-    """Members are connections to the old broker: the group is empty until consumers join it again."""
-    return replace(row, leader=None, protocol=None, state="Empty") if row.kind == "classic" else row
+def groups_of(tables: Tables, groups: Collection[str]) -> list[GroupRow]:
+    """These groups, without members: those are connections to the old brokers. A group that had members becomes empty
+    now; from now on its offsets are kept for their retention."""
+    had_members = {row.group for row in tables.of(GroupMemberRow)}
+    moved = []
+    for row in tables.of(GroupRow):
+        if row.group in groups:
+            if row.group in had_members:
+                row = replace(row, state_since_ms=now_ms())
+            moved.append(replace(row, leader=None, protocol=None, state="Empty") if row.kind == "classic" else row)
+    return moved
 
 
 def offsets_of(rows: Iterable[OffsetRow], topics: Collection[str]) -> list[OffsetRow]:
