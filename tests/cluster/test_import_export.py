@@ -37,7 +37,7 @@ class Log(NamedTuple):
 def produce(bootstrap: str, topic: str, count: int, **configs: object) -> None:
     producer = Producer({**common(bootstrap), "linger.ms": 2, "batch.num.messages": 20, **configs})
     for number in range(count):
-        headers = {"number": b"%d" % number, "nothing": None} if number % 3 == 0 else None
+        headers: dict[str, str | bytes | None] = {"number": b"%d" % number, "nothing": None} if number % 3 else {}
         partition = number % TOPICS[topic]
         producer.produce(topic, b"value %d " % number * 20, b"key %d" % (number % 50), partition, headers=headers)
     assert producer.flush(SECONDS) == 0
@@ -52,8 +52,9 @@ def read_committed(bootstrap: str, topic: str, partition: int, start: int) -> li
         while True:
             message = consumer.poll(SECONDS)
             assert message is not None, "the end was never reached"
-            if message.error() is not None:
-                assert message.error().name() == "_PARTITION_EOF", message.error()
+            error = message.error()
+            if error is not None:
+                assert error.name() == "_PARTITION_EOF", error
                 return found
             found.append((message.offset(), message.timestamp(), message.key(), message.value(), message.headers()))
     finally:
