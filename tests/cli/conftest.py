@@ -35,7 +35,9 @@ Command: TypeAlias = Callable[..., Outcome]
 
 
 @pytest.fixture
-def tidelog(capsys: pytest.CaptureFixture[str]) -> Command:
+def tidelog(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    monkeypatch.delenv("TIDELOG_TEST_CLUSTER", raising=False)  # it is ours, and would be taken for a setting
+
     def command(*arguments: str | Path) -> Outcome:
         code = run([str(argument) for argument in arguments])
         return Outcome(code, *capsys.readouterr())

@@ -17,7 +17,8 @@ from pyspark.sql.types import ArrayType, StructType
 
 from tests.e2e.test_compaction import COMPACTED, SETTINGS
 from tests.spark.topics import load, options, texts
-from tests.support.brokers import BrokerProcess, eventually, unique
+from tests.support.brokers import eventually, unique
+from tidelog.testing.broker_process import BrokerProcess
 from tests.support.clusters import cluster_of
 from tidelog.client import Client, connect
 from tidelog.client.errors import BrokerError

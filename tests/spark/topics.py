@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from tests.support.brokers import BrokerProcess
+from tidelog.testing.broker_process import BrokerProcess
 from tidelog.client import Client
 from tidelog.records.record import BatchBuilder
 

@@ -28,7 +28,7 @@ from tidelog.model import TopicIdentity
 from tidelog.storage.log import LogStore
 
 LAYOUT = "logs.layout"
-_BY_ID = "topic-id"
+BY_ID = "topic-id"
 
 log = structlog.get_logger("tidelog.broker")
 
@@ -49,7 +49,7 @@ class TopicLogs:
         facts = {row.name: row.value for row in await self._metadata.load(ClusterRow)}
         if LAYOUT not in facts:
             adopted = await self._logs.adopt([identity(topic) for topic in topics])
-            await self._writes.decided([Put(ClusterRow(LAYOUT, _BY_ID))])
+            await self._writes.decided([Put(ClusterRow(LAYOUT, BY_ID))])
             if adopted:
                 log.info("logs of an earlier version are now stored by topic id", topics=adopted)
 

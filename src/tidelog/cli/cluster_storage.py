@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _POLICY = "cleanup.policy"
 
 
-def _settings_options(command: F) -> F:
+def settings_options(command: F) -> F:
     """The settings of a cluster, from the same places as those of `tidelog serve`."""
     file = click.option(
         "--config",
@@ -45,7 +45,7 @@ def _settings_options(command: F) -> F:
     return decorated
 
 
-def _settings(file: str | None, assignments: Sequence[str]) -> "NodeSettings":
+def settings_of(file: str | None, assignments: Sequence[str]) -> "NodeSettings":
     flags: dict[str, Any] = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
@@ -88,13 +88,13 @@ async def _opened(node: "NodeSettings") -> "AsyncIterator[tuple[StorageTools, Co
 
 @group.command("check")
 @click.option("--deep", is_flag=True, help="Read all data, and verify CRCs, batch headers and offsets.")
-@_settings_options
+@settings_options
 def check(deep: bool, file: str | None, assignments: Sequence[str], as_json: bool) -> None:
     """Check that the database and the object store agree; exit with 1 if something is wrong.
 
     Reads both directly, with the brokers' settings (--config, --set, or the environment), and changes nothing. The
     brokers may run. Without --deep the object store is only listed; with it, everything is read."""
-    if asyncio.run(_check(_settings(file, assignments), deep, as_json)):
+    if asyncio.run(_check(settings_of(file, assignments), deep, as_json)):
         click.get_current_context().exit(1)
 
 
@@ -152,14 +152,14 @@ def _lines(tally: "Tally", deep: bool) -> list[str]:
 
 @group.command("gc")
 @click.option("--dry-run", is_flag=True, help="Only show what would be removed.")
-@_settings_options
+@settings_options
 def gc(dry_run: bool, file: str | None, assignments: Sequence[str], as_json: bool) -> None:
     """Remove objects that nothing refers to and that are old enough.
 
     The brokers do the same in the background. Objects are removed when they have been dead for
     cluster.garbage-grace-ms. Orphans (uploaded and never committed) older than cluster.orphan-age-ms are declared
     dead, and removed after that time by the brokers, or by another run."""
-    asyncio.run(_gc(_settings(file, assignments), dry_run, as_json))
+    asyncio.run(_gc(settings_of(file, assignments), dry_run, as_json))
 
 
 async def _gc(node: "NodeSettings", dry_run: bool, as_json: bool) -> None:

@@ -24,9 +24,9 @@ _COMMANDS = {
     "archive": ("tidelog.cli.archive", "command", "Export a topic to Parquet or Delta, each record exactly once."),
     "audit": ("tidelog.cli.audit", "command", "Check every CRC and look for missing offsets, in parallel."),
     "cluster": (
-        "tidelog.cli.cluster_storage",
+        "tidelog.cli.cluster_transfer",
         "group",
-        "Show brokers and leaders, move and drain them; check the store.",
+        "Show brokers and leaders, move and drain them; check, import, export.",
     ),
     "completion": ("tidelog.cli.completion", "command", "Print a shell completion script."),
     "config": ("tidelog.cli.serve", "config", "Show a broker's settings and where they come from."),

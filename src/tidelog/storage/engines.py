@@ -1,6 +1,6 @@
 """Which engine stores the logs. This is the only module outside an engine that names one."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING
 
 from tidelog.model import PartitionIdentity
@@ -12,8 +12,11 @@ from tidelog.storage.log import LogStore
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
-    from tidelog.postgres import Component
+    from tidelog.postgres import Component, Connection, PostgresSettings
+    from tidelog.storage.shared.postgres.logs_as_of import LogAsOf
     from tidelog.storage.shared.tools import StorageTools
+    from tidelog.storage.transfer.exporting import ExportStorage
+    from tidelog.storage.transfer.importing import ImportStorage
 
 
 def open_log_store(data_dir: str, settings: StorageSettings) -> LogStore:
@@ -46,6 +49,36 @@ def open_cluster_tools(cluster: ClusterSettings, cluster_id: str) -> "AbstractAs
     from tidelog.storage.shared.tools import open_storage_tools
 
     return open_storage_tools(cluster, cluster_id)
+
+
+def open_cluster_import(cluster: ClusterSettings, data_dir: str) -> "AbstractAsyncContextManager[ImportStorage]":
+    """For operators: copy the logs of a data directory, which is locked meanwhile, into a cluster."""
+    from tidelog.storage.transfer.opening import open_import
+
+    return open_import(cluster, data_dir)
+
+
+def open_cluster_export(
+    cluster: ClusterSettings, cluster_id: str, data_dir: str
+) -> "AbstractAsyncContextManager[ExportStorage]":
+    """For operators: copy the logs of a cluster into a new data directory."""
+    from tidelog.storage.transfer.opening import open_export
+
+    return open_export(cluster, cluster_id, data_dir)
+
+
+async def cluster_logs_as_of(connection: "Connection", topic_ids: Collection[bytes]) -> "list[LogAsOf]":
+    """The logs of these topics, in a transaction of the caller, which sees the database as of one moment."""
+    from tidelog.storage.shared.postgres.logs_as_of import logs_as_of
+
+    return await logs_as_of(connection, topic_ids)
+
+
+async def check_cluster_tables(connection: "Connection", settings: "PostgresSettings") -> None:
+    """InvalidInput if the database has no cluster, or one whose tables are of another version."""
+    from tidelog.storage.shared.postgres.inventory import check_tables
+
+    await check_tables(connection, settings)
 
 
 def cluster_tables() -> "Component":

@@ -34,13 +34,7 @@ async def snapshot(data_dir: str) -> AsyncIterator[MetadataStore]:
     """The metadata in this directory; writes to it are lost. Must not be called in the broker's own process: closing
     the file there would release the broker's lock on it."""
     path = file_in(data_dir)
-    if not os.path.isdir(data_dir):
-        raise InvalidInput(f"there is no directory {data_dir}")
-    if not os.path.isfile(path):
-        raise InvalidInput(
-            f"{data_dir} is not a data directory of Tidelog: it has no {METADATA_FILE};"
-            " give the directory that the broker uses as --data-dir"
-        )
+    check_data_dir(data_dir)
     with tempfile.TemporaryDirectory(prefix="tidelog-metadata-") as directory:
         copy = file_in(directory)
         await asyncio.to_thread(_copy, path, copy)
@@ -49,6 +43,17 @@ async def snapshot(data_dir: str) -> AsyncIterator[MetadataStore]:
             yield store
         finally:
             await store.close()
+
+
+def check_data_dir(data_dir: str) -> None:
+    """InvalidInput if there is no metadata in it."""
+    if not os.path.isdir(data_dir):
+        raise InvalidInput(f"there is no directory {data_dir}")
+    if not os.path.isfile(file_in(data_dir)):
+        raise InvalidInput(
+            f"{data_dir} is not a data directory of Tidelog: it has no {METADATA_FILE};"
+            " give the directory that the broker uses as --data-dir"
+        )
 
 
 def _copy(path: str, copy: str) -> None:

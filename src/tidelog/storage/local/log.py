@@ -51,6 +51,7 @@ from tidelog.storage.log import (
 )
 from tidelog.storage.producers import Producers
 from tidelog.storage.tail import Tail, TailCache
+from tidelog.storage.whole_log import WholeLog
 
 logger = structlog.get_logger("tidelog.storage")
 
@@ -156,6 +157,19 @@ class LocalLog:
     @property
     def producers(self) -> Producers:
         return self._producers
+
+    @property
+    def segments(self) -> Sequence[SealedSegment | ActiveSegment]:
+        """In order; the last one is the active segment."""
+        return self._segments.all()
+
+    def whole(self) -> WholeLog:
+        """Everything but the batches, for moving the log into another engine."""
+        state = self.compaction.state
+        aborted = self.aborted_between(self.start_offset, self._end)
+        return WholeLog(
+            self.start_offset, self._end, self._producers, aborted, state.clean_offset, state.next_horizon_ms
+        )
 
     def configure(self, settings: LogSettings) -> None:
         self.settings = settings

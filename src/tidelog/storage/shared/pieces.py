@@ -1,15 +1,18 @@
-"""Reading whole extents, for work that goes through a log: merging and compaction."""
+"""Reading whole extents, for work that goes through a log: merging, compaction, and tools."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
 from itertools import islice
 from typing import NamedTuple
 
+from tidelog.errors import StorageUnavailable
 from tidelog.storage.shared.objects import ObjectStore
 from tidelog.storage.shared.order import Extent
 
 PIECE_BYTES = 1 << 20
 _READ_AT_ONCE = 8  # extents
+_ATTEMPTS = 5
+_PAUSE_S = 1.0
 
 
 class Piece(NamedTuple):
@@ -36,3 +39,17 @@ async def pieces(objects: ObjectStore, extents: Iterable[Extent]) -> AsyncGenera
 async def _read(objects: ObjectStore, extent: Extent, at: int) -> bytes:
     [data] = await objects.read(extent.key, [(extent.position + at, min(extent.size - at, PIECE_BYTES))])
     return data
+
+
+async def read_patiently(objects: ObjectStore, key: str, position: int, size: int) -> bytes:
+    """A byte range of an object, for tools: work of many hours must not end because the store was away for a
+    moment."""
+    for attempt in range(_ATTEMPTS):
+        try:
+            [content] = await objects.read(key, [(position, size)])
+            return content
+        except StorageUnavailable:
+            if attempt == _ATTEMPTS - 1:
+                raise
+            await asyncio.sleep(_PAUSE_S)
+    raise AssertionError("not reached")

@@ -4,17 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from typing import NamedTuple
 
-from tidelog.errors import CorruptBatch, CorruptLog, StorageUnavailable
+from tidelog.errors import CorruptBatch, CorruptLog
 from tidelog.model import Offset
 from tidelog.records.batch import HEADER_SIZE, check_integrity, read_header, size_at
 from tidelog.records.crc import crc32c
 from tidelog.storage.shared import bundle, segment_object
 from tidelog.storage.shared.inventory import KnownObject, UsedRange
 from tidelog.storage.shared.objects import ObjectStore
+from tidelog.storage.shared.pieces import read_patiently
 
 _PIECE_BYTES = 4 << 20
-_ATTEMPTS = 5
-_PAUSE_S = 1.0
 
 
 class Damage(NamedTuple):
@@ -117,20 +116,7 @@ class _Walk:
 
 async def _pieces(objects: ObjectStore, used: UsedRange) -> AsyncIterator[bytes]:
     for at in range(0, used.size, _PIECE_BYTES):
-        yield await _read(objects, used.key, used.position + at, min(_PIECE_BYTES, used.size - at))
-
-
-async def _read(objects: ObjectStore, key: str, position: int, size: int) -> bytes:
-    """A check of many hours must not end because the store was away for a moment."""
-    for attempt in range(_ATTEMPTS):
-        try:
-            [content] = await objects.read(key, [(position, size)])
-            return content
-        except StorageUnavailable:
-            if attempt == _ATTEMPTS - 1:
-                raise
-            await asyncio.sleep(_PAUSE_S)
-    raise AssertionError("not reached")
+        yield await read_patiently(objects, used.key, used.position + at, min(_PIECE_BYTES, used.size - at))
 
 
 async def _in_bundle(objects: ObjectStore, known: KnownObject, crcs: dict[int, tuple[int, int]]) -> list[Damage]:

@@ -44,8 +44,7 @@ class PostgresInventory(Inventory):
         """InvalidInput if the database has no cluster, or one whose tables are of another version."""
         session = await Session.open(settings, name="tidelog inventory")
         try:
-            stored = await session.read(lambda connection: stored_versions(connection, settings.schema))
-            _check_version(stored.get(COMPONENT.name), settings)
+            await session.read(lambda connection: check_tables(connection, settings))
         except BaseException:
             await session.close()
             raise
@@ -89,7 +88,9 @@ class PostgresInventory(Inventory):
         await self._session.close()
 
 
-def _check_version(stored: int | None, settings: PostgresSettings) -> None:
+async def check_tables(connection: Connection, settings: PostgresSettings) -> None:
+    """InvalidInput if the database has no cluster, or one whose tables are of another version."""
+    stored = (await stored_versions(connection, settings.schema)).get(COMPONENT.name)
     if stored is None:
         raise InvalidInput(f"the schema {settings.schema} of {settings} has no tables of a Tidelog cluster")
     if stored != COMPONENT.version:
