@@ -18,7 +18,6 @@ from pyspark.sql.types import ArrayType, StructType
 from tests.e2e.test_compaction import COMPACTED, SETTINGS
 from tests.spark.topics import load, options, texts
 from tests.support.brokers import eventually, unique
-from tidelog.testing.broker_process import BrokerProcess
 from tests.support.clusters import cluster_of
 from tidelog.client import Client, connect
 from tidelog.client.errors import BrokerError
@@ -28,6 +27,7 @@ from tidelog.records.record import BatchBuilder
 from tidelog.spark.source import TidelogDataSource
 from tidelog.storage.shared import direct
 from tidelog.storage.shared.object_stores.opening import open_object_store
+from tidelog.testing.broker_process import BrokerProcess
 from tidelog.wire.error_codes import ErrorCode
 
 SECONDS = 90.0

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from tidelog.testing.broker_process import BrokerProcess
 from tidelog.client import Client
 from tidelog.records.record import BatchBuilder
+from tidelog.testing.broker_process import BrokerProcess
 
 
 def options(broker: BrokerProcess, given: dict[str, object]) -> dict[str, str]:
