@@ -46,8 +46,8 @@ pipeline-kills: $(READY)  ## kill runs of a pipeline at every step; takes about 
 	@$(KERNELS)
 	TIDELOG_PIPELINE_KILLS=1 $(BIN)/python -m pytest -q tests/spark/test_pipeline_kills.py
 
-test-cluster: $(READY)  ## all tests of the cluster, with the clients' tests over three brokers; takes minutes
-	TIDELOG_TEST_CLUSTER=1 $(BIN)/python -m pytest -n $(WORKERS) -q tests/cluster tests/simulation tests/storage/shared tests/postgres tests/metadata tests/broker/membership tests/torture/test_cluster.py
+test-cluster: $(READY)  ## all tests of the cluster, and those of clients and gateways over it; takes half an hour
+	TIDELOG_TEST_CLUSTER=1 $(BIN)/python -m pytest -n $(WORKERS) -q tests/cluster tests/simulation tests/storage/shared tests/postgres tests/metadata tests/broker/membership tests/gateways tests/e2e tests/node tests/torture/test_cluster.py
 
 simulate: $(READY)  ## simulate clusters with faults for SEEDS (1000..1999); prints the seed of a failure
 	$(BIN)/python -m tests.simulation.run --seeds $(SEEDS)
