@@ -13,6 +13,7 @@ import pytest
 
 from tests.support.engines import WHOLE
 from tests.support.orders import EXTENT_BYTES, connected, led, new_topic, offsets, part, postgres_settings
+from tests.support.postgres import fresh_schema, server
 from tidelog.model import LeaderEpoch, TopicIdentity
 from tidelog.postgres import Connection, PostgresSettings
 from tidelog.storage.shared.order import Cleaned, Extent, Leader, LogId, ProducerSnapshot
@@ -202,7 +203,8 @@ def test_with_large_tables_statements_use_the_expected_indexes_and_no_call_reads
             await order.close()
             async with asyncio.timeout(60):  # the counts of a session are complete when it has ended
                 while await connection.fetchval(
-                    "SELECT count(*) FROM pg_stat_activity WHERE application_name ~ '^tidelog (order|commits)$'"
+                    "SELECT count(*) FROM pg_stat_activity"
+                    " WHERE datname = current_database() AND application_name ~ '^tidelog (order|commits)$'"
                 ):
                     await asyncio.sleep(0.01)
             assert await whole_reads(connection, where.schema) == before
@@ -210,16 +212,19 @@ def test_with_large_tables_statements_use_the_expected_indexes_and_no_call_reads
             await order.close()
             await connection.close()
 
-    async def remove(where: PostgresSettings) -> None:
-        connection = await connected(where)
-        await connection.execute(f'DROP SCHEMA "{where.schema}" CASCADE')
-        await connection.close()
-
-    where = postgres_settings()
+    # A database of its own: brokers of other tests may use the same server.
+    database = fresh_schema()
+    asyncio.run(do(f'CREATE DATABASE "{database}"'))
     try:
-        asyncio.run(look(where))
+        asyncio.run(look(postgres_settings(server().url(database))))
     finally:
-        asyncio.run(remove(where))  # the files of 10 million extents take a gigabyte
+        asyncio.run(do(f'DROP DATABASE "{database}" WITH (FORCE)'))  # 10 million extents take a gigabyte
+
+
+async def do(statement: str) -> None:
+    connection = await connected(postgres_settings())
+    await connection.execute(statement)
+    await connection.close()
 
 
 async def whole_reads(connection: Connection, schema: str) -> dict[str, int]:
