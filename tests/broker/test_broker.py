@@ -14,7 +14,7 @@ from tests.support.late_store import LateStore, Pace
 from tests.support.memory_files import MemoryFiles
 from tidelog.broker.broker import Broker, Unopened
 from tidelog.broker.configs import Alter, Alteration, BrokerConfig, Operation
-from tidelog.broker.ownership import SoleOwnership
+from tidelog.broker.ownership import NotLeader, Owner, SoleOwnership
 from tidelog.broker.partition import DataWait
 from tidelog.broker.topics import NewTopic, Topic, Topics, UnknownTopic
 from tidelog.broker.writes import Writes
@@ -190,6 +190,34 @@ def test_tries_to_open_partitions_take_a_fifth_of_the_time_at_most(play: Callabl
         world.now += 1
         world.reason("bad", 1)
         assert world.now == before + 12
+
+    play(two_topics, look)
+
+
+def test_a_partition_that_comes_over_is_opened_at_once_however_long_the_question_for_its_leader_took(
+    play: Callable[..., None],
+) -> None:
+    class SlowOwnership(SoleOwnership):
+        """As on a machine whose processor is busy."""
+
+        is_sole = False
+        leads = False
+
+        def __init__(self, world: World) -> None:
+            super().__init__(0)
+            self._world = world
+
+        def leader(self, topic_id: bytes, index: int) -> Owner:
+            self._world.now += 1.0
+            return super().leader(topic_id, index) if self.leads else Owner(1, 3)
+
+    async def look(world: World) -> None:
+        ownership = world.broker.ownership = SlowOwnership(world)
+        await world.broker.open_topics()
+        with pytest.raises(NotLeader):
+            world.broker.partition("good", 0)
+        ownership.leads = True
+        assert world.broker.partition("good", 0).log.end_offset == 0
 
     play(two_topics, look)
 

@@ -387,14 +387,17 @@ class Broker:
         if began < unopened.retry_at or began < self._retry_at:
             raise unopened.error()
         known = self.topics.get(topic)
+        is_attempt = True
         try:
             partition = self._begin_to_open(known, index, unopened)
         except TidelogError as error:
+            is_attempt = not isinstance(error, NotLeader)
             unopened.failed_again(error, began)
             raise unopened.error() from None
         finally:
-            now = self._clock()
-            self._retry_at = now + _RETRY_PAUSE * (now - began)
+            if is_attempt:
+                now = self._clock()
+                self._retry_at = now + _RETRY_PAUSE * (now - began)
         if partition is None:
             raise unopened.error()
         return partition
