@@ -339,11 +339,13 @@ def test_topics_come_and_go_while_they_are_kept_up(play: Play) -> None:
     async def look(store: LogStore) -> None:
         settings = LogSettings(segment_bytes=1024, retention_bytes=0)
         store.start_upkeep(policy(cleaner_threads=1))
-        for _ in range(5):
-            log = await filled(store, A, settings)
+        for number in range(5):
+            topic = TopicIdentity("a", bytes([number]) * 16)  # the same name; but an id is never used again
+            partition = topic.partition(0)
+            log = await filled(store, partition, settings)
             await until(lambda log=log: log.start_offset > 0)  # type: ignore[misc]
-            store.release([A])
-            await store.delete(A.topic)
+            store.release([partition])
+            await store.delete(topic)
 
     play(look)
 
