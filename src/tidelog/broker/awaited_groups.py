@@ -36,13 +36,15 @@ class AwaitedGroups:
         wanted = self._wanted()
         kept = {(group, each) for group, partitions in wanted.items() for each in partitions}
         self._committed = {key: offset for key, offset in self._committed.items() if key in kept}
+        by_coordinator: dict[int, list[OffsetFetchRequestGroup]] = {}
         for group, partitions in wanted.items():
             coordinator = self._ownership.coordinator(Coordinated.GROUP, group).broker_id
-            if coordinator == self._ownership.node_id:
-                continue  # this broker knows it
+            if coordinator != self._ownership.node_id:  # else this broker knows it
+                by_coordinator.setdefault(coordinator, []).append(_question(group, partitions))
+        for coordinator, groups in by_coordinator.items():
             try:
                 reply = await self._peers.ask(
-                    coordinator, "OffsetFetch", _question(group, partitions), at_most=_BY_NAME
+                    coordinator, "OffsetFetch", OffsetFetchRequest(groups=groups), at_most=_BY_NAME
                 )
             except PeerUnavailable:
                 continue
@@ -51,7 +53,7 @@ class AwaitedGroups:
                     for each in topic.partitions:
                         if not each.error_code:
                             place = TopicPartition(topic.name, each.partition_index)
-                            self._committed[group, place] = Offset(max(0, each.committed_offset))
+                            self._committed[found.group_id, place] = Offset(max(0, each.committed_offset))
 
     def _wanted(self) -> dict[str, list[TopicPartition]]:
         wanted: dict[str, list[TopicPartition]] = {}
@@ -63,8 +65,8 @@ class AwaitedGroups:
         return wanted
 
 
-def _question(group: str, partitions: Iterable[TopicPartition]) -> OffsetFetchRequest:
+def _question(group: str, partitions: Iterable[TopicPartition]) -> OffsetFetchRequestGroup:
     topics: dict[str, OffsetFetchRequestTopics] = {}
     for name, number in partitions:
         topics.setdefault(name, OffsetFetchRequestTopics(name, partition_indexes=[])).partition_indexes.append(number)
-    return OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group, topics=list(topics.values()))])
+    return OffsetFetchRequestGroup(group, topics=list(topics.values()))

@@ -1,6 +1,6 @@
 """`OtherBrokers`: what a broker of a cluster asks of the others. A broker that is alone has none of them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tidelog.model import Offset, TopicPartition
@@ -27,8 +27,9 @@ class OtherBrokers(Protocol):
     async def leaders_assigned(self, topic: "Topic") -> None:
         """The logs of new partitions exist: wait, for a bounded time, until they have leaders."""
 
-    def move_leaders(self, partitions: Sequence[tuple[bytes, int]], broker_id: int) -> None:
-        """Let a broker lead partitions (topic id, number). Raises NotController, UnknownBroker, InvalidInput."""
+    def move_leaders(self, leaders: Mapping[tuple[bytes, int], int]) -> None:
+        """Let brokers lead partitions (topic id, number), all or none. Raises NotController, UnknownBroker,
+        InvalidInput."""
 
     async def drain(self, broker_id: int, is_drained: bool) -> None:
         """Let a broker give everything away and get nothing new, or take that back. Raises UnknownBroker,

@@ -8,7 +8,6 @@ changes of topics and configs, once a second or as soon as somebody asks for a t
 
 import asyncio
 import contextlib
-import itertools
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack
@@ -177,12 +176,11 @@ class ClusterDuties:
         self._following = asyncio.Lock()
         self._refreshing = asyncio.Lock()
         self._next_refresh: asyncio.Task[None] | None = None
-        self._follower: asyncio.Task[None] | None = None
+        self._background: list[asyncio.Task[None]] = []
         self._ending: set[asyncio.Task[None]] = set()
         self._awaited = AwaitedGroups(peers, member.ownership, broker.topics)
         self._are_configs_known = False
         self.verification = Verification(peers, member.ownership, broker.find)
-        self.move_leaders = member.move
         self.drain = member.drain
         self.committed = self._awaited.committed
         broker.others = self
@@ -194,11 +192,14 @@ class ClusterDuties:
         member.listen(self)
 
     def start(self) -> None:
-        self._follower = asyncio.create_task(self._keep_following(), name="following the controller")
+        self._background = [
+            asyncio.create_task(self._keep_following(), name="following the controller"),
+            asyncio.create_task(self._keep_asking(), name="offsets that retention waits for"),
+        ]
 
     async def close(self) -> None:
         self._leave_office()
-        tasks = [task for task in (self._follower, self._next_refresh) if task is not None]
+        tasks = [*self._background, *([self._next_refresh] if self._next_refresh is not None else [])]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, *self._ending, return_exceptions=True)
@@ -288,17 +289,30 @@ class ClusterDuties:
         trouble = Trouble(
             log, bad="changes of topics cannot be followed at the moment", good="changes of topics are followed again"
         )
-        for turn in itertools.count():
+        while True:
             try:
                 await self.follow()
-                if turn % _AWAITED_EVERY == 0:
-                    await self._awaited.look()
                 for topic_id, number in list(self._member.ownership.mine.partitions):
                     self._broker.leader_gained(topic_id, number)  # if an earlier attempt to open it has failed
                 trouble.worked(self)
             except Exception as error:  # whatever it is, it is tried again
                 trouble.failed(self, error)
             await asyncio.sleep(self._follow_every_s)
+
+    async def _keep_asking(self) -> None:
+        """A task of its own: a coordinator that does not answer must not keep this broker from following."""
+        trouble = Trouble(
+            log,
+            bad="the offsets that retention waits for cannot be looked up at the moment",
+            good="the offsets that retention waits for are looked up again",
+        )
+        while True:
+            try:
+                await self._awaited.look()
+                trouble.worked(self)
+            except Exception as error:  # whatever it is, it is tried again
+                trouble.failed(self, error)
+            await asyncio.sleep(_AWAITED_EVERY * self._follow_every_s)
 
     async def follow(self) -> None:
         """Apply what the controller has changed; it knows its own changes."""
@@ -346,11 +360,13 @@ class ClusterDuties:
         return reply
 
     def _is_other_broker(self, resource: str) -> bool:
-        return resource.isdecimal() and int(resource) in self._member.ownership.members
+        return resource in map(str, self._member.ownership.members)
+
+    def move_leaders(self, leaders: Mapping[tuple[bytes, int], int]) -> None:
+        self._member.move({partition: broker_id for partition, broker_id in leaders.items()})  # noqa: C416
 
     def _assign(self, topic: Topic, leaders: Mapping[int, int]) -> None:
-        for number, broker_id in leaders.items():
-            self._member.move([(topic.topic_id, number)], broker_id)
+        self._member.move({(topic.topic_id, number): broker_id for number, broker_id in leaders.items()})
 
     async def leaders_assigned(self, topic: Topic) -> None:
         self._member.hurry()

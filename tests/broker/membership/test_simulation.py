@@ -262,7 +262,7 @@ def test_a_drained_broker_is_still_drained_when_it_is_started_again() -> None:
         assert not cluster.owned_by(controller)
         governing = cluster.brokers[cluster.database.owner(CONTROLLER).broker_id].member
         with pytest.raises(InvalidInput, match="is drained"):
-            governing.move([(FIRST, 0)], controller)
+            governing.move({(FIRST, 0): controller})
         await cluster.end()
 
     run(main())
@@ -275,9 +275,9 @@ def test_things_are_moved_as_an_operator_wishes_and_stay_there() -> None:
         controller = cluster.database.owner(CONTROLLER).broker_id
         other = next(each for each in cluster.brokers if each != controller)
         with pytest.raises(NotController):
-            cluster.brokers[other].member.move([(SECOND, 0)], other)
+            cluster.brokers[other].member.move({(SECOND, 0): other})
         wished = [(SECOND, number) for number in range(7)]
-        cluster.brokers[controller].member.move([*wished, "group/3"], other)
+        cluster.brokers[controller].member.move(dict.fromkeys([*wished, "group/3"], other))
         await cluster.run_for(10)
         assert all(cluster.leaders()[one] == other for one in wished)
         assert cluster.database.owner("group/3").broker_id == other

@@ -11,7 +11,7 @@ one is decided from what the database says then.
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import TypeAlias
 
 import structlog
@@ -104,15 +104,17 @@ class Member:
         """The controller's right to write, while this broker is the controller."""
         return self.ownership.fence(CONTROLLER)
 
-    def move(self, things: Iterable[Thing], broker_id: int) -> None:
-        """Move leases or partitions to a broker, and keep them there until it goes down, or another broker becomes
-        the controller. Only the controller can do it: raises NotController."""
+    def move(self, things: Mapping[Thing, int]) -> None:
+        """Move leases or partitions to brokers, all or none, and keep them there until the broker goes down, the
+        topic is deleted, or another broker becomes the controller. Only the controller can do it: raises
+        NotController."""
         self.ownership.check_controller()
-        if broker_id not in self.ownership.members:
-            raise UnknownBroker(f"broker {broker_id} is not up")
-        if broker_id in self.ownership.drained:
-            raise InvalidInput(f"broker {broker_id} is drained: take that back first")
-        self._wishes.update(dict.fromkeys(things, broker_id))
+        for broker_id in set(things.values()):
+            if broker_id not in self.ownership.members:
+                raise UnknownBroker(f"broker {broker_id} is not up")
+            if broker_id in self.ownership.drained:
+                raise InvalidInput(f"broker {broker_id} is drained: take that back first")
+        self._wishes.update(things)
         self.hurry()
 
     async def drain(self, broker_id: int, is_drained: bool) -> None:
@@ -234,6 +236,9 @@ class Member:
             many = len(changes.leaderships) > _IN_A_THREAD
             leaders = await asyncio.to_thread(leaders_of, changes) if many else None
             lost, gained = self.ownership.apply(changes, leaders)
+            if changes.deleted and self._wishes:
+                gone = set(changes.deleted)
+                self._wishes = {thing: broker for thing, broker in self._wishes.items() if thing[0] not in gone}
             if trusted_until is not None:
                 self.ownership.trust(trusted_until)
             if not lost.is_empty:

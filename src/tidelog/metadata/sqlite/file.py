@@ -49,11 +49,11 @@ def connect(path: str, max_bytes: int | None, shown_as: str) -> "sqlite3.Connect
         connection.close()
         raise
     if new:
-        _sync_directory(os.path.dirname(os.path.abspath(path)))
+        sync_directory(os.path.dirname(os.path.abspath(path)))
     return connection
 
 
-def _sync_directory(path: str) -> None:
+def sync_directory(path: str) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

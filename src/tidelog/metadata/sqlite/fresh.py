@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Sequence
 
 from tidelog.errors import StorageError
+from tidelog.metadata.sqlite.file import sync_directory
 from tidelog.metadata.sqlite.store import SqliteStore, file_in
 from tidelog.metadata.store import Change
 
@@ -29,14 +30,6 @@ async def create(data_dir: str, changes: Sequence[Change]) -> None:
             raise StorageError(f"the metadata in {unfinished} was not closed in order: it has {sorted(names)}")
         os.rename(file_in(unfinished), file_in(data_dir))
         os.rmdir(unfinished)
-        _sync(data_dir)
+        sync_directory(data_dir)
     except OSError as error:
         raise StorageError(f"cannot write the metadata of {data_dir}: {error.strerror or error}") from error
-
-
-def _sync(directory: str) -> None:
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -5,8 +5,8 @@ its database under another id, would remove each other's data. So the first brok
 id in the store, and every broker looks at it before it does anything else.
 """
 
-from tidelog.errors import StorageError, StorageUnavailable
-from tidelog.storage.shared.objects import ObjectStore
+from tidelog.errors import InvalidInput, StorageError, StorageUnavailable
+from tidelog.storage.shared.objects import ObjectMissing, ObjectStore
 
 KEY = "cluster-id"
 _LONGEST = 256
@@ -26,6 +26,16 @@ async def claim(objects: ObjectStore, cluster_id: str) -> None:
         except StorageUnavailable:
             pass  # another broker was faster, or nothing works: reading it tells
     await check_claim(objects, cluster_id)
+
+
+async def need_claim(objects: ObjectStore, cluster_id: str) -> None:
+    """As `check_claim`, for tools: InvalidInput if nobody has claimed it."""
+    try:
+        await check_claim(objects, cluster_id)
+    except ObjectMissing:
+        raise InvalidInput(
+            f"{objects.place} has never been used by a cluster; check cluster.storage, and whether it is mounted"
+        ) from None
 
 
 async def check_claim(objects: ObjectStore, cluster_id: str) -> None:

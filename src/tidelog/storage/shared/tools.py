@@ -4,16 +4,15 @@ from collections.abc import AsyncIterator, Callable, Container
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
-from tidelog.errors import InvalidInput
 from tidelog.model import TimestampMs
 from tidelog.postgres.settings import PostgresSettings
 from tidelog.settings import ClusterSettings
 from tidelog.storage.shared.checking import Checker, Count, Finding, Tally, classify
-from tidelog.storage.shared.claim import check_claim
+from tidelog.storage.shared.claim import need_claim
 from tidelog.storage.shared.garbage import Garbage
 from tidelog.storage.shared.inventory import Compared, Inventory, compared
 from tidelog.storage.shared.object_stores.opening import open_object_store
-from tidelog.storage.shared.objects import ObjectMissing, ObjectStore
+from tidelog.storage.shared.objects import ObjectStore
 from tidelog.storage.shared.opening import garbage_settings
 from tidelog.storage.shared.postgres.inventory import PostgresInventory
 from tidelog.storage.shared.postgres.order import PostgresOrder
@@ -121,10 +120,5 @@ async def open_storage_tools(cluster: ClusterSettings, cluster_id: str) -> Async
         settings = PostgresSettings.parse(cluster.metadata, deadline_s=_PATIENCE_S)
         inventory = await PostgresInventory.open(settings)
         opened.push_async_callback(inventory.close)
-        try:
-            await check_claim(objects, cluster_id)
-        except ObjectMissing:
-            raise InvalidInput(
-                f"{objects.place} has never been used by a cluster; check cluster.storage, and whether it is mounted"
-            ) from None
+        await need_claim(objects, cluster_id)
         yield StorageTools(cluster, inventory, objects)

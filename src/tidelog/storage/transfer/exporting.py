@@ -79,7 +79,7 @@ class Journal:
         if self.cluster_id is None:
             self.cluster_id = cluster_id
             self._write({"cluster_id": cluster_id, "export_id": self.export_id})
-            _sync_directory(os.path.dirname(self._path))
+            OsFiles().sync_directory(os.path.dirname(self._path) or ".")
 
     def note(self, partition: PartitionIdentity, made_from: str, totals: Totals) -> None:
         topic_id, number = partition.topic.topic_id, partition.number
@@ -89,7 +89,7 @@ class Journal:
     def remove(self) -> None:
         with suppress(FileNotFoundError):
             os.remove(self._path)
-        _sync_directory(os.path.dirname(self._path))
+        OsFiles().sync_directory(os.path.dirname(self._path) or ".")
 
     def _write(self, line: dict[str, Any]) -> None:
         content = json.dumps(line).encode() + b"\n"
@@ -257,11 +257,3 @@ def _fingerprint(known: KnownLog) -> str:
     facts = (known.start_offset, known.high_watermark, tuple(known.cleaned), list(map(tuple, known.aborted)))
     extents = [tuple(extent) for extent in known.extents]
     return sha256(repr((facts, extents, known.snapshot and tuple(known.snapshot))).encode()).hexdigest()
-
-
-def _sync_directory(path: str) -> None:
-    descriptor = os.open(path or ".", os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

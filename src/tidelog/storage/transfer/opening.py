@@ -3,13 +3,11 @@
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from tidelog.errors import InvalidInput
 from tidelog.postgres.settings import PostgresSettings
 from tidelog.settings import ClusterSettings
 from tidelog.storage.local.store import LocalStore
-from tidelog.storage.shared.claim import check_claim
+from tidelog.storage.shared.claim import need_claim
 from tidelog.storage.shared.object_stores.opening import open_object_store
-from tidelog.storage.shared.objects import ObjectMissing
 from tidelog.storage.shared.postgres.intake import PostgresIntake
 from tidelog.storage.shared.store import wall_clock_ms
 from tidelog.storage.transfer.exporting import ExportStorage, begin_export
@@ -37,12 +35,7 @@ async def open_export(cluster: ClusterSettings, cluster_id: str, data_dir: str) 
     async with AsyncExitStack() as opened:
         objects = open_object_store(cluster.storage)
         opened.push_async_callback(objects.close)
-        try:
-            await check_claim(objects, cluster_id)
-        except ObjectMissing:
-            raise InvalidInput(
-                f"{objects.place} has never been used by a cluster; check cluster.storage, and whether it is mounted"
-            ) from None
+        await need_claim(objects, cluster_id)
         storage = begin_export(data_dir, cluster_id, objects, clock=wall_clock_ms)
         opened.callback(storage.close)
         yield storage

@@ -35,7 +35,7 @@ def handle(request: Request, message: AlterPartitionReassignmentsRequest) -> Alt
         leader = broker.ownership.leader(known.topic_id, index).broker_id
         if broker.others is not None and wanted.replicas:
             try:
-                broker.others.move_leaders([(known.topic_id, index)], wanted.replicas[0])
+                broker.others.move_leaders({(known.topic_id, index): wanted.replicas[0]})
             except InvalidInput as error:
                 return ReassignablePartitionResponse(index, ErrorCode.INVALID_REPLICA_ASSIGNMENT, str(error))
         elif list(wanted.replicas) != [leader]:
