@@ -16,7 +16,7 @@ from tidelog.broker.membership.assignment import fair_share
 from tidelog.broker.membership.ownership import Owned
 from tidelog.broker.ownership import NOBODY, Coordinated, NotController, NotCoordinator, NotLeader
 from tidelog.errors import InvalidInput, OutcomeUnknown
-from tidelog.metadata.registry import CONTROLLER, SHARD_LEASES, NoOtherBroker
+from tidelog.metadata.registry import CONTROLLER, SHARD_LEASES, NoOtherBroker, UnknownBroker
 
 FIRST, SECOND = b"first topic id..", b"second topic id."
 SEEDS = [int(os.environ["TIDELOG_SEED"])] if "TIDELOG_SEED" in os.environ else list(range(25))
@@ -282,6 +282,28 @@ def test_things_are_moved_as_an_operator_wishes_and_stay_there() -> None:
         assert all(cluster.leaders()[one] == other for one in wished)
         assert cluster.database.owner("group/3").broker_id == other
         assert cluster.is_whole()
+        await cluster.end()
+
+    run(main())
+
+
+def test_wishes_are_taken_over_all_or_none_and_end_with_their_topic() -> None:
+    async def main() -> None:
+        cluster = make()
+        await cluster.until(cluster.is_whole, 10)
+        controller = cluster.database.owner(CONTROLLER).broker_id
+        member = cluster.brokers[controller].member
+        with pytest.raises(UnknownBroker):
+            member.move({(FIRST, 0): controller, (FIRST, 1): 99})
+        assert not member._wishes
+        third = b"third topic id.."
+        cluster.database.create_logs(third, 6)
+        member.move({(third, number): controller for number in range(6)} | {(SECOND, 0): controller})
+        await cluster.run_for(5)
+        assert {owner for (topic_id, _), owner in cluster.leaders().items() if topic_id == third} == {controller}
+        cluster.database.delete_logs(third)
+        await cluster.run_for(2)
+        assert set(member._wishes) == {(SECOND, 0)}
         await cluster.end()
 
     run(main())
