@@ -298,7 +298,7 @@ def test_wishes_are_taken_over_all_or_none_and_end_with_their_topic() -> None:
         assert not member._wishes
         third = b"third topic id.."
         cluster.database.create_logs(third, 6)
-        member.move({(third, number): controller for number in range(6)} | {(SECOND, 0): controller})
+        member.move(dict.fromkeys([*((third, number) for number in range(6)), (SECOND, 0)], controller))
         await cluster.run_for(5)
         assert {owner for (topic_id, _), owner in cluster.leaders().items() if topic_id == third} == {controller}
         cluster.database.delete_logs(third)
