@@ -5,7 +5,7 @@ page cache with one call. The batch that was appended first is dropped first, wh
 quiet partition cannot hold memory that a busy one needs.
 """
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import deque
 
 from tidelog.model import Offset
@@ -101,6 +101,14 @@ class Tail:
             if len(found) == _MOST_PARTS:
                 break
         return found
+
+    def between(self, offset: Offset, end: Offset) -> list[ReadBuffer] | None:
+        """All batches from `offset`, where one begins, up to `end`. None if that batch is no longer cached."""
+        bases = self._base_offsets
+        first = bisect_left(bases, offset, self._first)
+        if first == len(bases) or bases[first] != offset:
+            return None
+        return self._views[first : bisect_left(bases, end, first)]
 
     @property
     def first_offset(self) -> Offset | None:

@@ -1,6 +1,7 @@
 """The background work of a store: merging, garbage. What every store does: tests/storage/test_log_store.py."""
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -12,12 +13,12 @@ from tests.support.shared_store import AT_ONCE, LeadingStore
 from tidelog.errors import StorageUnavailable
 from tidelog.model import LeaderEpoch, TimestampMs
 from tidelog.promise import result_of
-from tidelog.settings import CleanerSettings, LogSettings
+from tidelog.settings import CleanerSettings, LogSettings, StorageSettings
 from tidelog.storage.log import Appended, PartitionLog, UpkeepPolicy
 from tidelog.storage.shared.garbage import GarbageSettings
 from tidelog.storage.shared.log import SharedLog
 from tidelog.storage.shared.merging import MergeSettings
-from tidelog.storage.shared.order import NotTheLeader
+from tidelog.storage.shared.order import Extent, NotTheLeader
 from tidelog.storage.shared.store import SharedStore
 from tidelog.storage.shared.upkeep import UpkeepSettings
 
@@ -59,6 +60,43 @@ def test_small_neighbours_become_one_segment_with_the_same_content() -> None:
         assert len((await log.load()).extents) == len(log.extents)
 
     play(story)
+
+
+def test_what_is_in_memory_is_merged_without_reading_it_from_the_store() -> None:
+    async def story(world: World) -> None:
+        store = world.broker(merging=SMALL_MERGES)
+        log = await opened(store)
+        await write(log, 10)
+        stored = b"".join(_stored(world, extent) for extent in log.extents)
+        assert await store.merger.merge(log)
+        assert not world.objects.ranges
+        (extent,) = log.extents
+        assert _stored(world, extent) == stored
+        assert len(await values(await opened(world.broker(NO_TAIL)))) == 10
+
+    play(story)
+
+
+def test_a_merge_takes_from_memory_what_is_there_and_the_rest_from_the_store() -> None:
+    async def story(world: World) -> None:
+        await write(await opened(world.broker()), 6)
+        tails = StorageSettings(tail_cache_bytes=1_000)
+        store = world.broker(tails, merging=SMALL_MERGES)
+        log = await opened(store)  # with nothing in memory
+        await write(log, 30)
+        stored = b"".join(_stored(world, extent) for extent in log.extents)
+        in_memory = sum(log.in_memory(extent) is not None for extent in log.extents)
+        assert 0 < in_memory < 30
+        assert await store.merger.merge(log)
+        assert len(world.objects.ranges) == 36 - in_memory
+        (extent,) = log.extents
+        assert _stored(world, extent) == stored
+
+    play(story)
+
+
+def _stored(world: World, extent: Extent) -> bytes:
+    return world.objects.objects[extent.key][extent.position : extent.position + extent.size]
 
 
 def test_a_log_has_few_extents_however_many_were_written() -> None:
@@ -288,6 +326,30 @@ def test_upkeep_merges_and_removes_garbage_until_it_is_stopped() -> None:
     play(story)
 
 
+@pytest.mark.parametrize("is_urgent", [False, True])
+def test_merges_wait_while_producers_keep_the_store_busy_but_not_for_ever(is_urgent: bool) -> None:
+    async def story(world: World) -> None:
+        merging = replace(SMALL_MERGES, urgent_extents=4 if is_urgent else 5)
+        store = world.broker(upkeep=UpkeepSettings(merge_interval_ms=1), merging=merging)
+        size = AT_ONCE.uploads * AT_ONCE.bundle_bytes // 2
+        a, b = await opened(store, A), await opened(store, B, max_message_bytes=2 * size)
+        await write(a, 5)
+        world.objects.fail("put", Fault.HANG)
+        large = append(b, bytes(size))
+        await until(lambda: world.objects.hanging)
+        store.start_upkeep(policy())
+        if is_urgent:
+            await until(lambda: len(a.extents) == 1)
+        else:
+            await asyncio.sleep(0.05)
+            assert len(a.extents) == 5
+        world.objects.release()
+        await large
+        await until(lambda: len(a.extents) == 1)
+
+    play(story)
+
+
 def test_only_the_collector_removes_garbage() -> None:
     async def story(world: World) -> None:
         often = UpkeepSettings(merge_interval_ms=1, garbage_interval_ms=1, sweep_interval_ms=1)
@@ -309,7 +371,7 @@ def test_only_the_collector_removes_garbage() -> None:
 
 def test_the_failure_of_one_merge_does_not_stop_the_others() -> None:
     async def story(world: World) -> None:
-        store = world.broker(upkeep=UpkeepSettings(merge_interval_ms=1), merging=SMALL_MERGES)
+        store = world.broker(NO_TAIL, upkeep=UpkeepSettings(merge_interval_ms=1), merging=SMALL_MERGES)
         a, b = await opened(store, A), await opened(store, B)
         await write(a, 5)
         await write(b, 5)

@@ -52,6 +52,7 @@ from tidelog.storage.log import (
     TimestampOffset,
 )
 from tidelog.storage.producers import Producers
+from tidelog.storage.shared.bundle import PREFIX as BUNDLES
 from tidelog.storage.shared.extents import Extents
 from tidelog.storage.shared.locating import located
 from tidelog.storage.shared.order import (
@@ -419,6 +420,13 @@ class SharedLog:
         """`aborted` are those of the time of the request: the start of the log may move while it is read."""
         parts = await self._reader.batches(lambda: self._extents, offset, max_bytes, end, at_least_one=at_least_one)
         return _with_aborted(offset, parts, aborted)
+
+    def in_memory(self, extent: Extent) -> list[ReadBuffer] | None:
+        """The batches of an extent, if they are in memory. Only of a bundle: compaction may have changed the batches
+        of a segment, while the tail has them as they were appended."""
+        if not extent.key.startswith(BUNDLES):
+            return None
+        return self._tail.between(extent.base_offset, extent.last_offset + 1)
 
     def locate(self, start: Offset, end: Offset, *, committed: bool) -> Located:
         self._check_readable(start)

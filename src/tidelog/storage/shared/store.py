@@ -194,6 +194,7 @@ class SharedStore(LogStore):
             self.compactor,
             self.garbage,
             self._is_collector,
+            lambda: self._writer.is_busy,
         )
 
     async def stop_upkeep(self) -> None:

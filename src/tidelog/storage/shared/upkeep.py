@@ -30,7 +30,7 @@ class UpkeepSettings:
 
 class SharedUpkeep:
     """Made inside a running event loop; `close` it before the logs are closed. `is_collector`: whether this broker
-    removes garbage, for the whole cluster."""
+    removes garbage, for the whole cluster. `is_busy`: whether producers need all that the object store can do."""
 
     def __init__(
         self,
@@ -41,11 +41,13 @@ class SharedUpkeep:
         compactor: Compactor,
         garbage: Garbage,
         is_collector: Callable[[], bool],
+        is_busy: Callable[[], bool],
     ) -> None:
         self._logs = logs
         self._merger = merger
         self._garbage = garbage
         self._is_collector = is_collector
+        self._is_busy = is_busy
         self._merges = Trouble(logger, bad="extents could not be merged", good="extents are merged again")
         self._others = Trouble(logger, bad="garbage could not be removed", good="garbage is removed again")
         self._retention = UpkeepLoop(logs, policy)
@@ -73,12 +75,17 @@ class SharedUpkeep:
         self._merges.forget_others(self._logs)
         for partition, log in list(self._logs.items()):
             try:
-                while self._logs.get(partition) is log and log.fault is None and await self._merger.merge(log):
-                    pass
+                while self._logs.get(partition) is log and log.fault is None and self._may_merge(log):
+                    if not await self._merger.merge(log):
+                        break
                 self._merges.worked(partition, partition=str(partition.name))
             except Exception as error:
                 if log.fault is None:  # otherwise the log has said why
                     self._merges.failed(partition, error, partition=str(partition.name))
+
+    def _may_merge(self, log: SharedLog) -> bool:
+        """Merging can wait until the object store has less to do, but not for ever."""
+        return not self._is_busy() or self._merger.is_urgent(log)
 
     async def _collect(self) -> None:
         await self._as_collector(self._garbage.collect, "removing dead objects")

@@ -211,6 +211,11 @@ class Writer:
             "unfinished appends", "cluster.buffer-bytes", self._settings.buffer_bytes, self.buffered_bytes
         )
 
+    @property
+    def is_busy(self) -> bool:
+        """The producers keep the object store busy: large bundles are being uploaded side by side."""
+        return 2 * self.buffered_bytes > self._settings.uploads * self._settings.bundle_bytes
+
     # Gathering
 
     def need_room(self, size: int) -> None:

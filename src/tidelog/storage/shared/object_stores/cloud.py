@@ -97,6 +97,9 @@ class CloudObjects:
 
     async def put_stream(self, key: str, parts: AsyncIterable[ReadBuffer]) -> int:
         source = _Source(parts)
+        if (whole := await source.whole()) is not None:
+            await self.put(key, whole)
+            return source.size
         pieces = source.pieces()
         try:
             upload = obstore.put_async(
@@ -216,12 +219,27 @@ class _Source:
     library's."""
 
     def __init__(self, parts: AsyncIterable[ReadBuffer]) -> None:
-        self._parts = parts
+        self._parts = aiter(parts)
+        self._beginning: list[ReadBuffer] = []
         self.size = 0
         self.error: Exception | None = None
 
+    async def whole(self) -> list[ReadBuffer] | None:
+        """All parts, if together they are no larger than a piece: an upload in pieces takes three requests at least.
+        Otherwise None: upload `pieces`."""
+        while self.size <= _PIECE:
+            try:
+                part = await anext(self._parts)
+            except StopAsyncIteration:
+                return self._beginning
+            self._beginning.append(part)
+            self.size += len(part)
+        return None
+
     async def pieces(self) -> AsyncGenerator[ReadBuffer, None]:
         try:
+            while self._beginning:
+                yield self._beginning.pop(0)
             async for part in self._parts:
                 self.size += len(part)
                 yield part
