@@ -9,11 +9,12 @@ from tests.gateways.raw import RawClient, fetch_request, partitions_of, produce_
 from tests.support.every_request import REQUESTS
 from tests.support.logs import batch
 from tidelog.broker.ownership import NOBODY, BrokerAddress, Coordinated, Owner, Ownership
-from tidelog.broker.sessions import Endpoint
+from tidelog.broker.sessions import PEER_CLIENT_ID, Endpoint
 from tidelog.embedding import EmbeddedBroker, embedded
 from tidelog.gateways.kafka.api_table import TABLE
 from tidelog.records.batch import iterate
-from tidelog.wire.apis import APIS
+from tidelog.wire.apis import APIS, BY_NAME
+from tidelog.wire.envelope import encode_request
 from tidelog.wire.generated.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     ReassignablePartition,
@@ -103,6 +104,29 @@ def ownership(broker: EmbeddedBroker) -> TwoBrokers:
 def client(broker: EmbeddedBroker) -> Iterator[RawClient]:
     with RawClient(int(broker.bootstrap_servers.rpartition(":")[2])) as connected:
         yield connected
+
+
+class Others:
+    """The other brokers, of whom this one asks nothing but what has changed."""
+
+    def __init__(self) -> None:
+        self.refreshed = 0
+
+    async def refresh(self) -> None:
+        self.refreshed += 1
+
+
+def test_a_broker_that_asks_for_no_topics_tells_this_one_to_look(
+    broker: EmbeddedBroker, client: RawClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = Others()
+    monkeypatch.setattr(broker._node.broker, "others", others)
+    assert client.ask("Metadata", 12, MetadataRequest([])).topics == []
+    assert others.refreshed == 0, "clients do not make it look"
+    peer = encode_request(BY_NAME["Metadata"], 12, 7, f"{PEER_CLIENT_ID}1", MetadataRequest([]))
+    client.socket.sendall(b"".join(peer))
+    client.receive_frame()
+    assert others.refreshed == 1
 
 
 def test_clients_are_told_of_both(broker: EmbeddedBroker, client: RawClient) -> None:

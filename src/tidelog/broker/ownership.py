@@ -22,8 +22,6 @@ from tidelog.errors import TidelogError
 from tidelog.model import LeaderEpoch
 
 NOBODY = -1
-PEER_CLIENT_ID = "tidelog-broker-"
-"""How the client ids of brokers begin when they ask each other."""
 
 
 class Coordinated(Enum):

@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from tidelog.broker.ownership import NO_ADDRESS, NOBODY, PEER_CLIENT_ID, Ownership, PeerUnavailable
+from tidelog.broker.ownership import NO_ADDRESS, NOBODY, Ownership, PeerUnavailable
+from tidelog.broker.sessions import PEER_CLIENT_ID
 from tidelog.client.connection import BrokerConnection
 from tidelog.client.errors import ClientError
 from tidelog.client.options import Address, ClientOptions

@@ -7,6 +7,8 @@ counted here, by principal and client id.
 from typing import NamedTuple
 
 LONGEST_SOFTWARE = 128  # characters of a name or a version that are kept
+PEER_CLIENT_ID = "tidelog-broker-"
+"""How the client ids of brokers begin when they ask each other."""
 
 
 class Principal(NamedTuple):
@@ -54,6 +56,11 @@ class Session:
         """Cached decisions of `Admission`: by operation, kind and name of the resource."""
         self.decided_at = -1
         """The version of the rules for these decisions."""
+
+    @property
+    def is_peer(self) -> bool:
+        """The client says that it is a broker of the cluster."""
+        return (self.client_id or "").startswith(PEER_CLIENT_ID)
 
     def introduce(self, name: str, version: str) -> None:
         """Set the client's software. A client may send any text, so only the first characters are kept."""

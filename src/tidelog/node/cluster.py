@@ -54,6 +54,9 @@ INTER_BROKER_LISTENER = "PLAINTEXT"
 NO_FENCE = Fence(CONTROLLER, 0)
 """Of nobody: epochs begin at 1. Whatever is written with it is refused."""
 
+NO_TOPICS = MetadataRequest([], False)
+"""Tells another broker to look at what has changed."""
+
 log = structlog.get_logger("tidelog.cluster")
 
 T = TypeVar("T")
@@ -178,12 +181,14 @@ class ClusterDuties:
         self._next_refresh: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[None]] = []
         self._ending: set[asyncio.Task[None]] = set()
+        self._hurrying: set[asyncio.Task[Any]] = set()
         self._awaited = AwaitedGroups(peers, member.ownership, broker.topics)
         self._are_configs_known = False
         self.verification = Verification(peers, member.ownership, broker.find)
         self.drain = member.drain
         self.committed = self._awaited.committed
         broker.others = self
+        member.on_assigned = self._hurry
         broker.config.is_other_broker = self._is_other_broker
         broker.topics.brokers = lambda: member.ownership.members
         broker.topics.assign = self._assign
@@ -199,7 +204,11 @@ class ClusterDuties:
 
     async def close(self) -> None:
         self._leave_office()
-        tasks = [*self._background, *([self._next_refresh] if self._next_refresh is not None else [])]
+        tasks = [
+            *self._background,
+            *self._hurrying,
+            *([self._next_refresh] if self._next_refresh is not None else []),
+        ]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, *self._ending, return_exceptions=True)
@@ -378,6 +387,18 @@ class ClusterDuties:
             )
 
         await self._patiently(have_leaders)
+
+    def _hurry(self, brokers: set[int]) -> None:
+        """Let brokers look at once what they have got: at their next beat they would do so anyway."""
+        for broker_id in brokers:
+            task = asyncio.create_task(self._peers.ask(broker_id, "Metadata", NO_TOPICS))
+            self._hurrying.add(task)
+            task.add_done_callback(self._hurried)
+
+    def _hurried(self, task: "asyncio.Task[Any]") -> None:
+        self._hurrying.discard(task)
+        if not task.cancelled():
+            task.exception()  # it does not matter
 
     async def _announce(self, topic: Topic) -> None:
         """Let all brokers learn of a new topic: they look when they are asked for a topic that they do not know."""

@@ -46,6 +46,28 @@ def test_brokers_that_start_together_share_everything() -> None:
     run(main())
 
 
+def test_the_controller_says_who_else_has_got_something() -> None:
+    async def main() -> None:
+        cluster = make(brokers=2)
+        told: dict[int, list[set[int]]] = {1: [], 2: []}
+        for broker_id, broker in cluster.brokers.items():
+            broker.member.on_assigned = told[broker_id].append
+        await cluster.until(cluster.is_whole, 10)
+        controller = cluster.database.owner(CONTROLLER).broker_id
+        other = 3 - controller
+        assert told[controller][-1] == {other}
+        assert not told[other]
+        told[controller].clear()
+        await cluster.run_for(10)
+        assert not told[controller], "nothing moves any more"
+        cluster.brokers[controller].member.move({(FIRST, 0): other, (FIRST, 1): other})
+        await cluster.until(lambda: cluster.leaders()[FIRST, 0] == other, 5)
+        assert told[controller] == [{other}]
+        await cluster.end()
+
+    run(main())
+
+
 @pytest.mark.parametrize("is_controller", [True, False])
 def test_what_a_killed_broker_owned_is_owned_by_others_soon_and_nothing_else_moves(is_controller: bool) -> None:
     async def main() -> None:

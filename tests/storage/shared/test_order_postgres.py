@@ -9,7 +9,9 @@ import contextlib
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
+import asyncpg
 import pytest
 
 from tests.support.orders import (
@@ -28,7 +30,7 @@ from tests.support.postgres import server
 from tidelog.errors import OutcomeUnknown, StorageUnavailable
 from tidelog.model import LeaderEpoch, PartitionIdentity, TopicIdentity
 from tidelog.postgres import Component, Connection, PostgresSettings
-from tidelog.storage.shared.order import Cleaned, Extent, Leader, LogId, LogPart, NotTheLeader, Order
+from tidelog.storage.shared.order import Cleaned, Extent, Leader, LogId, LogPart, NotTheLeader, Order, UnknownLog
 from tidelog.storage.shared.postgres import order as postgres_order
 from tidelog.storage.shared.postgres.order import PostgresOrder
 from tidelog.storage.shared.postgres.schema import TABLES
@@ -284,10 +286,14 @@ async def _busy_broker(order: Order, partitions: list[PartitionIdentity], broker
     for round_ in range(ROUNDS):
         taken = chance.sample(partitions, 8)
         epochs = await order.take_over(taken, broker_id)
+        leaders = [Leader(broker_id, epoch) for epoch in epochs]
+        loads = await asyncio.gather(*map(order.load, taken, leaders), return_exceptions=True)
         known = {}
-        for partition, epoch in zip(taken, epochs, strict=True):
-            with contextlib.suppress(NotTheLeader):
-                known[partition] = (epoch, await order.load(partition, Leader(broker_id, epoch)))
+        for partition, epoch, log in zip(taken, epochs, loads, strict=True):
+            if isinstance(log, BaseException):
+                assert isinstance(log, NotTheLeader), log
+            else:
+                known[partition] = (epoch, log)
         parts = [
             part(log.log_id, log.high_watermark, log.high_watermark + 2, epoch, number * EXTENT_BYTES)
             for number, (epoch, log) in enumerate(known.values())
@@ -315,6 +321,42 @@ async def _sweeper(order: Order) -> None:
         keys = [f"b/{broker_id}-{round_ // 4 * 4}" for broker_id in range(3)]
         await order.declare_dead(keys, NOW)
         await order.forget_objects(await order.dead_objects(LATER, 10), NOW)
+
+
+def test_logs_that_are_loaded_at_the_same_time_are_loaded_with_few_statements(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent: list[str] = []
+    fetch = asyncpg.Connection.fetch
+
+    def spied(connection: Any, query: str, *arguments: Any, **more: Any) -> Any:
+        sent.append(query)
+        return fetch(connection, query, *arguments, **more)
+
+    async def test(brokers: Brokers, connection: Connection) -> None:
+        order = await brokers.order()
+        partitions = new_topic().partitions(40)
+        log_ids = await led(order, partitions)
+        for number, log_id in enumerate(log_ids):
+            assert await order.commit(f"b/{number}", EXTENT_BYTES, 1, [part(log_id, 0, number)], NOW) == {log_id}
+        [epoch] = await order.take_over(partitions[7:8], 2)
+        unknown = new_topic().partition(3)
+        wanted = [*reversed(partitions), unknown, partitions[0]]
+        monkeypatch.setattr(asyncpg.Connection, "fetch", spied)
+        loads = await asyncio.gather(*(order.load(each, FIRST) for each in wanted), return_exceptions=True)
+        assert len([query for query in sent if "load_log" in query]) == 3
+        *found, none, again = loads
+        found.reverse()
+        assert isinstance(none, UnknownLog)
+        assert unknown.name.topic in str(none)
+        assert again == found[0]
+        assert isinstance(found.pop(7), NotTheLeader)
+        assert [log.high_watermark for log in found if not isinstance(log, BaseException)] == [
+            number + 1 for number in range(40) if number != 7
+        ]
+        assert (await order.load(partitions[7], Leader(2, epoch))).high_watermark == 8
+
+    run(test)
 
 
 # Lost connections

@@ -64,6 +64,11 @@ class Step(NamedTuple):
     def is_empty(self) -> bool:
         return not self.leases and not self.leaders
 
+    @property
+    def owners(self) -> set[int]:
+        """Those who get something."""
+        return {broker for _, broker in self.leases} | {broker for _, _, broker in self.leaders}
+
 
 def next_step(known: Known) -> Step:
     """Taken again and again, with the step applied to `known`, it ends with an empty step."""

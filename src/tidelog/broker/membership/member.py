@@ -78,6 +78,9 @@ class Member:
         self._act = asyncio.Event()  # there has been a beat
         self._never = asyncio.Event()
         self._tasks: list[asyncio.Task[None]] = []
+        self.on_assigned: Callable[[set[int]], None] = lambda _: None
+        """As the controller: other brokers have got something to own, which they learn at their next beat or when
+        they are told to look."""
         ownership.on_advertise = self.hurry
 
     def listen(self, listener: OwnershipListener) -> None:
@@ -301,6 +304,7 @@ class Member:
                 return
             await self._registry.assign(fence, step.leases, step.leaders)
             log.info("the controller assigned", leases=len(step.leases), partitions=len(step.leaders))
+            self.on_assigned(step.owners - {self._me.broker_id})
             await self._follow()
             is_urgent = step.is_urgent
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from tidelog.broker.admission import CLUSTER_NAME, NotAuthorized, ResourceKind
 from tidelog.broker.broker import Broker
-from tidelog.broker.ownership import PEER_CLIENT_ID, Coordinated, NotController, NotOwner
+from tidelog.broker.ownership import Coordinated, NotController, NotOwner
 from tidelog.errors import TidelogError
 from tidelog.gateways.kafka.api_table import ApiRow, Demand
 from tidelog.gateways.kafka.connection import Handler, Reply, Request
@@ -94,7 +94,7 @@ def _at_controller(request: Request, handle: Handler) -> Handler:
     try:
         broker.ownership.check_controller()
     except NotController:
-        if broker.others is None or (request.session.client_id or "").startswith(PEER_CLIENT_ID):
+        if broker.others is None or request.session.is_peer:
             raise
         return _forwarded
     return handle

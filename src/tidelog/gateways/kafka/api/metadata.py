@@ -3,6 +3,8 @@
 Topics: null (an empty list in v0) means all that the client may describe, an empty list none. From v10 on a topic may
 be named by its id alone. From v8 on the reply has the operations that the client is authorized for, if it asks for
 them; those on the cluster up to v10.
+
+A broker of the cluster that asks for no topics tells this one that something has changed: it looks before it answers.
 """
 
 from collections.abc import Awaitable, Iterable, Iterator
@@ -44,7 +46,8 @@ def handle(request: Request, message: MetadataRequest) -> MetadataResponse | Par
         and may(request, Operation.DESCRIBE, ResourceKind.TOPIC, topic.name)
     ]
     is_created = auto_create and broker.config.flag("auto.create.topics.enable")
-    if missing and (is_created or broker.others is not None):
+    is_told = not topics and request.session.is_peer and broker.others is not None
+    if is_told or (missing and (is_created or broker.others is not None)):
         return _looked_for_first(request, message, missing, is_created=is_created)
     return _asked_for(request, message, {})
 

@@ -6,6 +6,8 @@ outcome is unknown is decided before the next commit, or a `load`, takes effect.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tidelog.errors import OffsetOutOfRange, OutcomeUnknown, StorageUnavailable
@@ -37,6 +39,19 @@ _SCRIPTS = (TABLES, CLEANED)
 _STEP = 1000
 """Rows of a table that one statement removes at most, so that it holds its locks only for milliseconds."""
 
+_LOADED_TOGETHER = 16
+"""Logs that one statement loads at most. Decoding their extents blocks the event loop, and the locks are held
+meanwhile. They are taken in the order of the log ids, as by every statement that locks several logs."""
+
+_LOAD = """
+    SELECT loaded.* FROM (
+        SELECT wanted.* FROM unnest($1::bytea[], $2::integer[], $3::integer[], $4::integer[])
+            WITH ORDINALITY AS wanted (topic_id, partition, broker, epoch, number)
+        LEFT JOIN logs USING (topic_id, partition) ORDER BY logs.log_id
+    ) AS wanted, LATERAL (
+        SELECT wanted.number, log.*
+        FROM load_log(wanted.topic_id, wanted.partition, wanted.broker, wanted.epoch) AS log
+    ) AS loaded"""
 _CREATE = """
     INSERT INTO logs (topic_id, topic, partition)
     SELECT * FROM unnest($1::bytea[], $2::text[], $3::integer[]) AS new (topic_id, topic, partition)
@@ -65,7 +80,6 @@ def _call(function: str, arguments: int, *, row: bool = False) -> str:
 
 _COMMIT = _call("commit_bundle", 18)
 _TAKE_OVER = _call("take_over_logs", 3)
-_LOAD = _call("load_log", 4, row=True)
 _REPLACE = _call("replace_extents", 19)
 _KEEP_SNAPSHOT = _call("keep_snapshot", 5)
 _KEEP_CLEANED = _call("keep_cleaned", 6)
@@ -77,11 +91,23 @@ _EXTENT_COLUMNS = ("bases", "lasts", "keys", "positions", "sizes", "timestamps",
 _ABORTED_COLUMNS = ("aborted_producers", "aborted_firsts", "aborted_lasts", "aborted_stables")
 
 
+class _Wanted:
+    """A log that is to be loaded."""
+
+    __slots__ = ("leader", "partition", "row")
+
+    def __init__(self, partition: PartitionIdentity, leader: Leader) -> None:
+        self.partition = partition
+        self.leader = leader
+        self.row: asyncpg.Record | None = None
+
+
 class PostgresOrder(Order):
     def __init__(self, commits: Session, others: Session) -> None:
         """Use `open`."""
         self._commits = commits
         self._others = others
+        self._wanted: dict[_Wanted, None] = {}  # logs for which a `load` waits, in the order of the calls
         self._called = 0  # commits, which are numbered from 1 on
         self._decided = 0  # this commit and all before it have taken effect, or never will
 
@@ -126,11 +152,34 @@ class PostgresOrder(Order):
             await self._commits.read(_fetch_value("SELECT 1"))
             self._decided = max(self._decided, called)
 
-        [row] = await self._others.read(
-            _fetch(_LOAD, partition.topic.topic_id, partition.number, leader.broker_id, leader.epoch)
-        )
+        wanted = _Wanted(partition, leader)
+        self._wanted[wanted] = None
+        try:
+            await self._others.read(partial(self._load, wanted))
+        finally:
+            self._wanted.pop(wanted, None)
+        row = wanted.row
+        assert row is not None
         _check(row["verdict"], f"log of {partition.name}", leader)
         return _known_log(row)
+
+    async def _load(self, wanted: "_Wanted", connection: Connection) -> None:
+        """Loads other logs for which somebody waits as well: a broker that takes over a thousand logs makes few
+        requests. When it is the turn of those, nothing is left to do."""
+        if wanted.row is not None:
+            return
+        together = [wanted, *islice((each for each in self._wanted if each is not wanted), _LOADED_TOGETHER - 1)]
+        rows = await connection.fetch(
+            _LOAD,
+            [each.partition.topic.topic_id for each in together],
+            [each.partition.number for each in together],
+            [each.leader.broker_id for each in together],
+            [each.leader.epoch for each in together],
+        )
+        for row in rows:
+            each = together[row["number"] - 1]
+            each.row = row
+            self._wanted.pop(each, None)
 
     async def commit(
         self, key: str, size: int, broker_id: int, parts: Sequence[LogPart], now_ms: TimestampMs
