@@ -21,6 +21,7 @@ from tidelog.storage.shared.postgres.order import PostgresOrder
 
 BUNDLE_BYTES, UPLOADS = 4 << 20, 4  # as a broker has them by default
 RANGE_BYTES, RANGES_AT_ONCE = 1 << 20, 4
+PARTITIONS, LINGER_S = 16, 0.005
 _BROKER = 1
 
 
@@ -103,6 +104,28 @@ async def ranges(objects: ObjectStore, keys: Sequence[str]) -> float:
     taken = time.perf_counter() - began
     assert sum(sizes) == BUNDLE_BYTES * len(keys)
     return sum(sizes) / taken
+
+
+async def delivery_times(
+    objects: ObjectStore, orders: Sequence[PostgresOrder], size: int, seconds: float
+) -> list[float]:
+    """Sorted milliseconds from the begin of an upload to its commit: one at a time for each order, with pauses of
+    `LINGER_S`, as brokers deliver small bundles."""
+    content = os.urandom(size)
+    times: list[float] = []
+
+    async def deliver(order: PostgresOrder) -> None:
+        logs = await Logs.create(order, max(1, PARTITIONS // len(orders)))
+        until = time.perf_counter() + seconds
+        while (began := time.perf_counter()) < until:
+            key = new_key(_now_ms(), uuid.uuid4())
+            await objects.put(key, [content])
+            await logs.commit(key, size)
+            times.append((time.perf_counter() - began) * 1000)
+            await asyncio.sleep(LINGER_S)
+
+    await asyncio.gather(*map(deliver, orders))
+    return sorted(times)
 
 
 async def commit_times(order: PostgresOrder, count: int, partitions: int) -> list[float]:

@@ -265,11 +265,11 @@ def test_a_commit_of_an_object_that_was_swept_is_refused_and_its_producer_sends_
     async def story(world: World) -> None:
         clock = Clock()
         slow, sweeper = world.broker(), collecting(world, clock)
-        log = await opened(slow)
+        log = await opened(slow, max_message_bytes=2 * AT_ONCE.bundle_bytes)
         world.objects.fail("put", Fault.HANG)
         first = append(log)
         await until(lambda: world.objects.hanging)
-        second = append(log)
+        second = append(log, bytes(AT_ONCE.bundle_bytes))  # a full bundle does not wait for the first one
         await until(lambda: len(world.objects.objects) == 1)  # uploaded, but the first is not
         world.objects.modified_ms = dict.fromkeys(world.objects.objects, NOW_MS)
         clock.now_ms += 61 * MINUTE

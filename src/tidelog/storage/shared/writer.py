@@ -2,10 +2,11 @@
 
     append ──► Part, in the open bundle ──► put: an object ──► commit, in the order of the bundles ──► told to the log
 
-A bundle is closed when it is large enough, or when it is due and an upload slot is free; so the longer uploads take,
-the more is gathered for the next one. A bundle keeps its slot until its commit is decided. Uploads may finish in any
-order. The commits are made one after another in the order of the bundles, because the database accepts a part only
-if the log ends where the part begins.
+A bundle is closed when it is full, or when it is due and no other is in flight; so the longer uploads take, the more
+is gathered for the next one. Only full bundles are delivered side by side. Small ones would hardly be committed
+earlier, because commits are made in order, and each costs the store as much as a larger one. A bundle is in flight
+until its commit is decided. Uploads may finish in any order. The commits are made one after another in the order of
+the bundles, because the database accepts a part only if the log ends where the part begins.
 
 How a bundle can fail:
 
@@ -68,7 +69,7 @@ class WriterSettings:
     bundle_bytes: int = 4 << 20
     """A bundle of this size waits for no further appends."""
     uploads: int = 4
-    """How many bundles are uploaded or committed at the same time."""
+    """How many full bundles are uploaded or committed at the same time."""
     buffer_bytes: int = 64 << 20
     """Limit for all data that is not committed yet; appends beyond it are refused."""
     append_timeout_ms: int = 30_000
@@ -269,7 +270,7 @@ class Writer:
     def _ship(self) -> None:
         if self._is_closed:
             return
-        while self._gathered and self._gathered[0].is_due and len(self._shipping) < self._settings.uploads:
+        while self._gathered and self._gathered[0].is_due and self._has_slot(self._gathered[0]):
             bundle = self._gathered.popleft()
             _seal(bundle)
             before = self._shipping[-1].decided if self._shipping else None
@@ -277,6 +278,10 @@ class Writer:
             task = asyncio.get_running_loop().create_task(self._deliver(bundle, before))
             self._tasks[task] = None
             task.add_done_callback(self._tasks.pop)
+
+    def _has_slot(self, bundle: _Bundle) -> bool:
+        is_full = bundle.size >= self._settings.bundle_bytes
+        return len(self._shipping) < (self._settings.uploads if is_full else 1)
 
     # Delivering
 
