@@ -18,7 +18,7 @@ from tidelog.model import LeaderEpoch, Offset, PartitionIdentity, TimestampMs
 from tidelog.promise import Promise
 from tidelog.settings import CleanerSettings, CompactionSettings, LogSettings, StorageSettings
 from tidelog.storage.compaction import Throttle
-from tidelog.storage.shared.garbage import GarbageSettings
+from tidelog.storage.shared.garbage import MOST_SKEW_MS, GarbageSettings
 from tidelog.storage.shared.log import SharedLog
 from tidelog.storage.shared.merging import MergeSettings
 from tidelog.storage.shared.store import SharedStore
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_SKEW_MS = 20 * 60_000  # between the clocks of two brokers
+_SKEW_MS = MOST_SKEW_MS  # between the clocks of a broker and the database
 _LOG_SETTINGS = LogSettings(retention_ms=-1)
 _COMPACTED = LogSettings(
     segment_bytes=1024, segment_ms=1, retention_ms=-1, compaction=CompactionSettings(delete_retention_ms=1000)
@@ -96,6 +96,7 @@ class World:
         self.chance = random.Random(seed)
         self.weather = Weather(self.chance, plan.storm)
         self.database = plan.database()
+        self.database.clock = self.now_ms
         self.objects = _CheckedObjects(self)
         self.history = History(is_compacted=plan.compacted)
         self.partitions = [stored("t", number) for number in range(plan.partitions)]

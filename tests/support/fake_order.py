@@ -18,6 +18,7 @@ There are no clocks and no randomness here: the same calls and the same hook giv
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -103,6 +104,7 @@ class FakeDatabase:
     """The tables, and every operation as one synchronous step."""
 
     def __init__(self) -> None:
+        self.clock: Callable[[], TimestampMs] = lambda: time.time_ns() // 1_000_000
         self._logs: dict[LogId, _Log] = {}
         self._by_partition: dict[tuple[bytes, int], _Log] = {}
         self._objects: dict[str, _Object] = {}
@@ -399,6 +401,9 @@ class FakeOrder(Order):
 
     async def dead_objects(self, before_ms: TimestampMs, limit: int) -> list[str]:
         return await self._call("dead_objects", self.database.dead_objects, before_ms, limit)
+
+    async def clock_ms(self) -> TimestampMs:
+        return await self._call("clock_ms", self.database.clock)
 
     async def declare_dead(self, keys: Iterable[str], now_ms: TimestampMs) -> list[str]:
         return await self._call("declare_dead", self.database.declare_dead, list(keys), now_ms)

@@ -40,6 +40,7 @@ class World:
 
     def broker(self, settings: StorageSettings | None = None, **more: Any) -> LeadingStore:
         order = FakeOrder(self.database, self._hook)
+        self.database.clock = more.get("clock", self.database.clock)
         store = LeadingStore(order, self.objects, len(self.stores) + 1, settings, AT_ONCE, **more)
         self.stores.append(store)
         return store

@@ -15,7 +15,7 @@ from tidelog.model import LeaderEpoch, TimestampMs
 from tidelog.promise import result_of
 from tidelog.settings import CleanerSettings, LogSettings, StorageSettings
 from tidelog.storage.log import Appended, PartitionLog, UpkeepPolicy
-from tidelog.storage.shared.garbage import GarbageSettings
+from tidelog.storage.shared.garbage import MOST_SKEW_MS, GarbageSettings, WrongClock
 from tidelog.storage.shared.log import SharedLog
 from tidelog.storage.shared.merging import MergeSettings
 from tidelog.storage.shared.order import Extent, NotTheLeader
@@ -280,6 +280,27 @@ def test_a_commit_of_an_object_that_was_swept_is_refused_and_its_producer_sends_
             await second
         await until(lambda: log.fault is None)
         assert (await append(log)).base_offset == 1
+
+    play(story)
+
+
+@pytest.mark.parametrize("ahead_ms", [MOST_SKEW_MS + 1000, -MOST_SKEW_MS - 1000])
+def test_a_broker_with_a_wrong_clock_removes_nothing(ahead_ms: int) -> None:
+    async def story(world: World) -> None:
+        clock = Clock()
+        store = collecting(world, clock)
+        log = await opened(store)
+        await append(log)
+        await log.delete_before(1)
+        clock.now_ms += 11 * MINUTE
+        world.database.clock = lambda: clock.now_ms - ahead_ms
+        with pytest.raises(WrongClock, match=r"the clock of this machine is 601 s (ahead of|behind) the database's"):
+            await store.garbage.collect()
+        with pytest.raises(WrongClock):
+            await store.garbage.sweep()
+        assert len(world.objects.objects) == 1
+        world.database.clock = clock
+        assert await store.garbage.collect() == 1
 
     play(story)
 

@@ -192,6 +192,9 @@ class Order(Protocol):
 
     # Garbage
 
+    async def clock_ms(self) -> TimestampMs:
+        """The time of day by the clock of the database."""
+
     async def dead_objects(self, before_ms: TimestampMs, limit: int) -> list[str]:
         """Keys of objects that no log needs, that died before a time and are not forgotten; the oldest first."""
 

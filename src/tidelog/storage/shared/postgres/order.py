@@ -57,6 +57,7 @@ _CREATE = """
     SELECT * FROM unnest($1::bytea[], $2::text[], $3::integer[]) AS new (topic_id, topic, partition)
     ORDER BY topic_id, partition ON CONFLICT (topic_id, partition) DO NOTHING"""
 _TOPICS = "SELECT topic_id, topic, max(high_watermark) = 0 AS is_unused FROM logs GROUP BY topic_id, topic"
+_CLOCK = "SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 _DEAD_OBJECTS = statements.DEAD_OBJECTS.replace("p_before", "$1::bigint").replace("p_most", "$2::integer")
 _DECLARE_DEAD = """
     INSERT INTO objects (key, size, counted, dead_since)
@@ -285,6 +286,10 @@ class PostgresOrder(Order):
     async def topics(self) -> list[tuple[bytes, str, bool]]:
         rows = await self._others.read(_fetch(_TOPICS))
         return sorted((row["topic_id"], row["topic"], row["is_unused"]) for row in rows)
+
+    async def clock_ms(self) -> TimestampMs:
+        now_ms: TimestampMs = await self._others.read(_fetch_value(_CLOCK))
+        return now_ms
 
     async def dead_objects(self, before_ms: TimestampMs, limit: int) -> list[str]:
         rows = await self._others.read(_fetch(_DEAD_OBJECTS, before_ms, limit))
