@@ -80,6 +80,6 @@ class Garbage:
         if abs(ahead_s) * 1000 > MOST_SKEW_MS:
             how = "ahead of" if ahead_s > 0 else "behind"
             raise WrongClock(
-                f"the clock of this machine is {abs(ahead_s)} s {how} the database's: garbage is not removed until both"
-                " are right"
+                f"the clock of this machine is {abs(ahead_s)} s {how} the database's:"
+                " garbage is not removed until both are right"
             )
