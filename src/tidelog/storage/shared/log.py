@@ -11,7 +11,6 @@ If another broker leads it meanwhile, loading fails too, and the log refuses eve
 """
 
 import asyncio
-from bisect import bisect_left
 from collections import deque
 from collections.abc import Awaitable, Callable, Container, Sequence
 from typing import NamedTuple, TypeVar
@@ -36,7 +35,6 @@ from tidelog.records.batch import (
     BatchView,
     ReadBuffer,
     WriteBuffer,
-    iterate,
     read_header,
 )
 from tidelog.settings import UNLIMITED, LogSettings
@@ -52,6 +50,7 @@ from tidelog.storage.log import (
     TimestampOffset,
 )
 from tidelog.storage.producers import Producers
+from tidelog.storage.shared.aborted import between, ending_after, with_aborted
 from tidelog.storage.shared.bundle import PREFIX as BUNDLES
 from tidelog.storage.shared.extents import Extents
 from tidelog.storage.shared.locating import located
@@ -411,7 +410,7 @@ class SharedLog:
         cached = self._tail.read(offset, max_bytes, end, at_least_one=at_least_one)
         aborted = self._aborted if committed else []
         if cached is not None:
-            return _with_aborted(offset, cached, aborted)
+            return with_aborted(offset, cached, aborted)
         return self._tasks.promise(self._read_cold(offset, max_bytes, end, aborted, at_least_one))
 
     async def _read_cold(
@@ -419,7 +418,7 @@ class SharedLog:
     ) -> ReadResult:
         """`aborted` are those of the time of the request: the start of the log may move while it is read."""
         parts = await self._reader.batches(lambda: self._extents, offset, max_bytes, end, at_least_one=at_least_one)
-        return _with_aborted(offset, parts, aborted)
+        return with_aborted(offset, parts, aborted)
 
     def in_memory(self, extent: Extent) -> list[ReadBuffer] | None:
         """The batches of an extent, if they are in memory. Only of a bundle: compaction may have changed the batches
@@ -438,7 +437,7 @@ class SharedLog:
     def aborted_between(self, start: Offset, end: Offset) -> list[AbortedTransaction]:
         """The aborted transactions that have, or had, records from `start` up to, not including, `end`; in the order
         of their markers."""
-        return _between(self._aborted, start, end)
+        return between(self._aborted, start, end)
 
     def offset_for_time(self, timestamp: TimestampMs) -> TimestampOffset | Promise[TimestampOffset | None] | None:
         if self._extents.max_timestamp < timestamp:
@@ -503,7 +502,7 @@ class SharedLog:
             if offset > self._start:
                 self._start = offset
                 self._extents.forget_before(offset)
-                self._aborted = self._aborted[bisect_left(self._aborted, offset, key=_marker_offset) :]
+                self._aborted = ending_after(self._aborted, offset)
                 self._progressed(0)
         return self._start
 
@@ -608,31 +607,6 @@ def producers_of(known: KnownLog, before: Offset | None = None) -> Producers:
         if extent.base_offset >= covered and (before is None or extent.base_offset < before):
             replay(extent.producers, producers)
     return producers
-
-
-def _with_aborted(offset: Offset, parts: list[ReadBuffer], aborted: list[AbortedTransaction]) -> ReadResult:
-    result = ReadResult(parts, sum(map(len, parts)))
-    if not aborted or not parts:
-        return result
-    end = offset
-    for batch in iterate(parts[-1], verify=False):
-        end = batch.header.next_offset
-    return result._replace(aborted=_between(aborted, offset, end))
-
-
-def _between(aborted: list[AbortedTransaction], start: Offset, end: Offset) -> list[AbortedTransaction]:
-    found = []
-    for number in range(bisect_left(aborted, start, key=_marker_offset), len(aborted)):
-        entry = aborted[number]
-        if entry.first_offset < end:
-            found.append(entry)
-        if entry.last_stable_offset >= end:
-            break
-    return found
-
-
-def _marker_offset(entry: AbortedTransaction) -> Offset:
-    return entry.last_offset
 
 
 def _snapshot(known: KnownLog) -> ProducerSnapshot:
