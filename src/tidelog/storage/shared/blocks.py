@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from tidelog.errors import LogClosed, StorageError, fresh
+from tidelog.records.batch import ReadBuffer
 from tidelog.storage.log import MemoryUse
 from tidelog.storage.shared.objects import ObjectMissing, ObjectStore
 
@@ -33,13 +34,13 @@ _OVERHEAD = 512  # of an entry; so many tiny objects do not take more memory tha
 _GRAINS = 1024  # a block remembers with this precision which bytes were read
 
 _Id: TypeAlias = tuple[str, int]  # key and number of a block
-_Landed: TypeAlias = dict[int, bytes] | Exception  # blocks by their numbers, or why there are none
+_Landed: TypeAlias = dict[int, ReadBuffer] | Exception  # blocks by their numbers, or why there are none
 
 
 class _Block:
     __slots__ = ("content", "grains")
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: ReadBuffer) -> None:
         self.content = content
         self.grains = 0
         """A bit for each 1/1024 of the block whose first byte was read."""
@@ -90,7 +91,7 @@ class BlockCache:
         used = self._probation_bytes + self._protected_bytes
         return MemoryUse("blocks of objects", "cluster.cache-bytes", self._capacity, used)
 
-    def cached(self, key: str, position: int, size: int) -> list[bytes | memoryview] | None:
+    def cached(self, key: str, position: int, size: int) -> list[ReadBuffer] | None:
         """The bytes, in parts, if all of them are in memory; else None. ObjectMissing: the object is known to be
         shorter."""
         assert size > 0, "nothing is asked for"
@@ -100,14 +101,14 @@ class BlockCache:
         self.hits += 1
         return self._take(key, position, size, {})
 
-    async def read(self, key: str, position: int, size: int, *, cold: bool = False) -> list[bytes | memoryview]:
+    async def read(self, key: str, position: int, size: int, *, cold: bool = False) -> list[ReadBuffer]:
         """The bytes, in parts. ObjectMissing: the object is not there, or shorter. StorageUnavailable: the store does
         not answer."""
         if (found := self.cached(key, position, size)) is not None:
             return found
         self.misses += 1
         # A reader holds its blocks: others may displace them from the cache before it gets to run.
-        held: dict[int, bytes] = {}
+        held: dict[int, ReadBuffer] = {}
         waiting: list[asyncio.Future[_Landed]] = []
         missing: list[int] = []
         for number in self._numbers(position, size):
@@ -151,7 +152,7 @@ class BlockCache:
     def _find(self, which: _Id) -> _Block | None:
         return self._protected.get(which) or self._probation.get(which)
 
-    def _keep(self, which: _Id, content: bytes) -> None:
+    def _keep(self, which: _Id, content: ReadBuffer) -> None:
         if len(content) + _OVERHEAD > self._capacity or which in self._protected or which in self._probation:
             return
         self._probation[which] = _Block(content)
@@ -197,9 +198,9 @@ class BlockCache:
             self._probation[demoted] = old
             self._probation_bytes += size
 
-    def _take(self, key: str, position: int, size: int, held: dict[int, bytes]) -> list[bytes | memoryview]:
+    def _take(self, key: str, position: int, size: int, held: dict[int, ReadBuffer]) -> list[ReadBuffer]:
         """The bytes from the blocks, which are in the cache or held by the reader."""
-        parts: list[bytes | memoryview] = []
+        parts: list[ReadBuffer] = []
         end = position + size
         for number in self._numbers(position, size):
             base = number * self._block_size
@@ -287,7 +288,8 @@ class BlockCache:
         size = self._block_size
         landed: _Landed = _stopping()
         try:
-            content = await self._objects.read_up_to(flight.key, flight.first * size, flight.count * size)
+            found = await self._objects.read_up_to(flight.key, flight.first * size, flight.count * size)
+            content = memoryview(found)  # neighbours share its memory; they come and go together
             pieces = [content[at : at + size] for at in range(0, len(content), size)]
             landed = dict(enumerate(pieces, flight.first))
             for number, piece in landed.items():

@@ -53,7 +53,7 @@ class ObjectStore(Protocol):
         """Byte ranges of an object, as (position, size), in any order. Ranges that are close to each other are
         fetched together. ObjectMissing also if the object is shorter."""
 
-    async def read_up_to(self, key: str, position: int, size: int) -> bytes:
+    async def read_up_to(self, key: str, position: int, size: int) -> ReadBuffer:
         """The bytes from `position` on: `size` of them, or fewer at the object's end. ObjectMissing also if the
         object ends at `position` or before."""
 

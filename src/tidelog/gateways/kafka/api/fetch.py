@@ -8,6 +8,7 @@ import asyncio
 import os
 from collections import deque
 from functools import partial
+from itertools import islice
 
 from tidelog.broker.broker import Broker
 from tidelog.broker.fetching import Fetched, FetchLimits, LongPoll, fetch
@@ -31,15 +32,17 @@ MAX_WAIT_MS = 300_000
 _SENDFILE_FROM = 32 << 10  # for smaller ranges a read and a write are as cheap
 _PIECE = 2 * FULL_BYTES
 _MOST_AT_ONCE = 4 << 20  # then yield to other connections, even if this client reads as fast as we write
+_MOST_BUFFERS = 256  # of one system call
 
 
 class StoredRecords(RecordSource):
     """Batches in memory and byte ranges of segments; the ranges are read when the reply is written."""
 
-    __slots__ = ("_parts", "_position", "_size")
+    __slots__ = ("_buffers", "_parts", "_position", "_size")
 
     def __init__(self, result: ReadResult) -> None:
         self._parts = deque(result.parts)
+        self._buffers: deque[memoryview] = deque()  # being sent; earlier than the parts
         self._position = -1  # next byte to send of the first part's file, if a part of it was sent
         self._size = result.size
 
@@ -48,11 +51,22 @@ class StoredRecords(RecordSource):
 
     def write(self, transport: asyncio.Transport, socket: int | None, out: list[Buffer]) -> bool:
         parts = self._parts
-        while parts:
-            part = parts[0]
-            if isinstance(part, bytes | bytearray | memoryview):
+        while True:
+            if self._buffers and not self._send_buffers(transport, socket):
+                return False
+            in_memory = 0
+            while parts and isinstance(part := parts[0], bytes | bytearray | memoryview):
+                in_memory += len(part)
                 out.append(part)
-            elif part.size < _SENDFILE_FROM:
+                parts.popleft()
+            if in_memory >= _PIECE:
+                self._buffers.extend(memoryview(each) for each in out if each)
+                out.clear()
+                continue
+            if not parts:
+                return True
+            assert not isinstance(part, bytes | bytearray | memoryview)
+            if part.size < _SENDFILE_FROM:
                 out.append(part.read())
             else:
                 if out:
@@ -61,6 +75,32 @@ class StoredRecords(RecordSource):
                 if not self._send(transport, socket, part):
                     return False
             parts.popleft()
+
+    def _send_buffers(self, transport: asyncio.Transport, socket: int | None) -> bool:
+        """Send from where the buffers are: the transport would copy them into one, and once more what the socket does
+        not take at once. When the socket is full, write one piece through the transport, as `_send` does."""
+        buffers, left = self._buffers, _MOST_AT_ONCE
+        while buffers:
+            if left <= 0:
+                return False
+            sent = 0
+            if socket is not None and transport.get_write_buffer_size() == 0:
+                try:
+                    sent = os.writev(socket, list(islice(buffers, _MOST_BUFFERS)))
+                except OSError:  # socket full or broken: the write below will show
+                    sent = 0
+            if not sent:
+                piece = buffers[0][:_PIECE]
+                transport.write(piece)
+                sent = len(piece)
+                if transport.get_write_buffer_size() > FULL_BYTES:
+                    left = 0
+            left -= sent
+            while sent:
+                first = buffers.popleft()
+                if sent < len(first):
+                    buffers.appendleft(first[sent:])
+                sent -= min(sent, len(first))
         return True
 
     def _send(self, transport: asyncio.Transport, socket: int | None, part: FileRange) -> bool:

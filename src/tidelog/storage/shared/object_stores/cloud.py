@@ -137,11 +137,11 @@ class CloudObjects:
             await _all([fetch(*run) for run in runs])
         return found
 
-    async def read_up_to(self, key: str, position: int, size: int) -> bytes:
-        content = await self._get(key, position, size)
+    async def read_up_to(self, key: str, position: int, size: int) -> ReadBuffer:
+        content = memoryview(await self._get(key, position, size))
         if not content:
             raise self._shorter(key)
-        return bytes(content)
+        return content
 
     async def remove(self, keys: Iterable[str]) -> None:
         every = list(keys)
