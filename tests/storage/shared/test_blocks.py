@@ -72,9 +72,8 @@ def test_a_whole_block_is_given_without_copying() -> None:
         [again] = await cache.read("a", 0, 500)
         assert again is first
         [part] = await cache.read("a", 10, 20)
-        assert isinstance(first, memoryview)
         assert isinstance(part, memoryview)
-        assert part.obj is first.obj
+        assert part.obj is first
         await cache.close()
 
     run(test)

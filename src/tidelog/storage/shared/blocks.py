@@ -289,8 +289,9 @@ class BlockCache:
         landed: _Landed = _stopping()
         try:
             found = await self._objects.read_up_to(flight.key, flight.first * size, flight.count * size)
-            content = memoryview(found)  # neighbours share its memory; they come and go together
-            pieces = [content[at : at + size] for at in range(0, len(content), size)]
+            pieces: list[ReadBuffer] = [found]
+            if len(found) > size:  # each in memory of its own, so that one does not keep the others alive
+                pieces = [bytes(memoryview(found)[at : at + size]) for at in range(0, len(found), size)]
             landed = dict(enumerate(pieces, flight.first))
             for number, piece in landed.items():
                 self._keep((flight.key, number), piece)
