@@ -1,8 +1,11 @@
 """Spark's tasks read a cluster's topics from its object store; the long tests, only with TIDELOG_TEST_CLUSTER=1
 (`make test-cluster`). The others: tests/spark/test_source_objects.py."""
 
+import json
 import logging
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +13,26 @@ import pytest
 
 pytest.importorskip("pyspark", reason="needs the extra `spark`")
 
-from tests.spark.test_source_objects import NARROW, SECONDS, filled, objects_of, process, rows, task_rows
+from tests.spark.test_source_objects import (
+    BROKER,
+    NARROW,
+    OBJECT,
+    SECONDS,
+    filled,
+    objects_of,
+    process,
+    rows,
+    task_rows,
+)
 from tests.spark.topics import options
 from tests.support.brokers import eventually, unique
 from tests.support.clusters import cluster_of
 from tests.support.object_server import shared_server
+from tests.support.spark_cluster import standalone
+from tidelog.client.admin.log_dirs import RecordsPiece
 from tidelog.model import TopicPartition
+from tidelog.records.batch import CRC_AT, CRC_START, iterate
+from tidelog.records.crc import crc32c
 from tidelog.spark.source import TidelogDataSource
 from tidelog.storage.shared import direct
 
@@ -92,3 +109,49 @@ def test_rows_come_from_s3_if_the_credentials_are_there(
             assert "access denied" in said.getMessage() or "no connection" in said.getMessage()
             assert "wrong" not in said.getMessage()
             caplog.clear()
+
+
+@pytest.mark.timeout(600)
+def test_executors_of_a_spark_cluster_read_from_the_store(tmp_path: Path) -> None:
+    with (
+        standalone(tmp_path / "spark") as master,
+        cluster_of(2, tmp_path / "cluster") as cluster,
+        cluster.client() as client,
+    ):
+        topic = unique("direct")
+        client.create_topic(topic, partitions=2)
+        for number in range(100):
+            client.produce(topic, BROKER, partition=number % 2)
+        for broker in cluster.brokers:
+            broker.restart()  # it has nothing in memory
+        cluster.wait_for_leaders(topic)
+        assert {record.value for record in client.consume(topic, follow=False)} == {BROKER.encode()}
+        topic_id = client.topic(topic).topic_id
+        for partition in (0, 1):
+            located = client.locate_records(TopicPartition(topic, partition), 0, 50, topic_id=topic_id)
+            assert located.end_offset == 50
+            for piece in located.pieces:
+                _mark(objects_of(cluster.brokers[0]) / piece.key, piece)
+        # What brokers tell comes from their memory: objects never change.
+        assert {record.value for record in client.consume(topic, follow=False)} == {BROKER.encode()}
+        question = f"SELECT CAST(value AS STRING) AS value, count(*) AS number FROM `{topic}` GROUP BY 1"
+        asked = ["sql", question, "-b", cluster.bootstrap_servers, "--master", master, "--json"]
+        ran = subprocess.run(
+            [sys.executable, "-m", "tidelog", *asked], cwd=tmp_path, capture_output=True, text=True, timeout=300
+        )
+        assert ran.returncode == 0, ran.stderr
+        assert [json.loads(line) for line in ran.stdout.splitlines()] == [
+            {"type": "row", "value": OBJECT, "number": 100}
+        ]
+
+
+def _mark(path: Path, piece: RecordsPiece) -> None:
+    """Exchange the values in an object for others, with the right CRCs."""
+    content = bytearray(path.read_bytes())
+    end = piece.position + piece.size
+    batches = bytearray(content[piece.position : end].replace(BROKER.encode(), OBJECT.encode()))
+    for batch in list(iterate(bytes(batches), verify=False)):
+        crc = crc32c(batch.view[CRC_START:])
+        batches[batch.position + CRC_AT : batch.position + CRC_START] = crc.to_bytes(4, "big")
+    content[piece.position : end] = batches
+    path.write_bytes(content)
