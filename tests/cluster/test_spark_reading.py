@@ -39,6 +39,7 @@ from tidelog.storage.shared import direct
 __all__ = ["process"]
 pytestmark = pytest.mark.skipif("TIDELOG_TEST_CLUSTER" not in os.environ, reason="make test-cluster")
 MERGING = {"cluster.merge-fan-in": "4", "cluster.merge-interval-ms": "100"}
+NOT_MERGING = {"cluster.merge-interval-ms": "600000"}
 COLLECTING = {"cluster.garbage-grace-ms": "1000", "cluster.garbage-interval-ms": "1000"}
 
 
@@ -115,7 +116,7 @@ def test_rows_come_from_s3_if_the_credentials_are_there(
 def test_executors_of_a_spark_cluster_read_from_the_store(tmp_path: Path) -> None:
     with (
         standalone(tmp_path / "spark") as master,
-        cluster_of(2, tmp_path / "cluster") as cluster,
+        cluster_of(2, tmp_path / "cluster", NOT_MERGING) as cluster,
         cluster.client() as client,
     ):
         topic = unique("direct")
