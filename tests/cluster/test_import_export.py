@@ -1,6 +1,10 @@
 """`tidelog cluster import` and `export`, with real brokers and clients on both sides."""
 
+import hashlib
 import os
+import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -329,3 +333,80 @@ def test_a_running_cluster_takes_topics_in_and_what_cannot_be_right_is_refused(
     with single, connect(single.bootstrap) as client:
         assert [topic.name for topic in client.topics()] == ["plain"]
         assert client.partitions("plain")[0].end_offset == end
+
+
+LARGE = "large"
+
+
+def fill_large(bootstrap: str) -> None:
+    """60 MB in segments of 2 MB."""
+    with connect(bootstrap) as client:
+        client.create_topic(LARGE, partitions=3, configs={"segment.bytes": "2000000"})
+    producer = Producer({**common(bootstrap), "linger.ms": 20, "batch.size": 200_000})
+    chance = random.Random(7)
+    for number in range(600):
+        while producer.poll(0.01) or len(producer) > 200:
+            pass
+        producer.produce(LARGE, chance.randbytes(100_000), partition=number % 3)
+    assert producer.flush(SECONDS) == 0
+
+
+def digests(bootstrap: str) -> list[str]:
+    """Of all batches of the large topic, without their leader epochs."""
+    found = []
+    with connect(bootstrap) as client:
+        for info in client.partitions(LARGE):
+            digest = hashlib.sha256()
+            for chunk in client.read_range(LARGE, info.partition, info.start_offset, info.end_offset):
+                for batch in iterate(chunk.records, verify=False):
+                    digest.update(batch.view[:12])
+                    digest.update(batch.view[16:])
+            found.append(digest.hexdigest())
+    return found
+
+
+def killed_until_it_succeeds(*arguments: object) -> int:
+    """Run a command, kill it after ever longer times, and run it again until it succeeds. Returns how often it was
+    killed."""
+    seconds, kills = 0.5, 0
+    while True:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tidelog", *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            seconds, kills = 1.1 * seconds, kills + 1
+        else:
+            assert process.returncode == 0, output.decode()
+            return kills
+
+
+@pytest.mark.skipif("TIDELOG_TEST_CLUSTER" not in os.environ, reason="make test-cluster")
+@pytest.mark.timeout(900)
+def test_an_import_and_an_export_that_are_killed_again_and_again_lose_and_repeat_nothing(
+    cluster: ClusterProcesses, command: Command, tmp_path: Path
+) -> None:
+    single = BrokerProcess(tmp_path / "single", CLEANING)
+    with single:
+        fill(single)
+        fill_large(single.bootstrap)
+        seen, large = look(single.bootstrap), digests(single.bootstrap)
+        single.stop()
+    assert killed_until_it_succeeds("cluster", "import", single.data_dir) > 2
+    broker = cluster.brokers[0].start()
+    assert (look(broker.bootstrap), digests(broker.bootstrap)) == (seen, large)
+    check = command("cluster", "check", "--deep")
+    assert (check.code, "nothing is wrong" in check.out) == (0, True), check
+    target = tmp_path / "back"
+    assert killed_until_it_succeeds("cluster", "export", target) > 2
+    broker.stop()
+    assert command("log", "verify", target).code == 0
+    back = BrokerProcess(tmp_path / "served", CLEANING)
+    back.data_dir = target
+    with back:
+        assert comparable(look(back.bootstrap)) == comparable(seen)
+        assert digests(back.bootstrap) == large
+        back.stop()
