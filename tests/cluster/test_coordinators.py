@@ -244,19 +244,19 @@ class Copier(threading.Thread):
 
     def __init__(self, bootstrap: str, source: str, target: str, group: str, id_: str) -> None:
         super().__init__(name=id_, daemon=True)
-        self._bootstrap = bootstrap
-        self._source, self._target, self._group, self._id = source, target, group, id_
+        self._servers = bootstrap
+        self._from, self._to, self._of, self._id = source, target, group, id_
         self.stopping = threading.Event()
         self.lives = 0
 
     def run(self) -> None:
         while not self.stopping.is_set():
             self.lives += 1
-            common = {"bootstrap.servers": self._bootstrap, "socket.timeout.ms": 6_000}
+            common = {"bootstrap.servers": self._servers, "socket.timeout.ms": 6_000}
             consumer = Consumer(
                 {
                     **common,
-                    "group.id": self._group,
+                    "group.id": self._of,
                     "auto.offset.reset": "earliest",
                     "enable.auto.commit": False,
                     "isolation.level": "read_committed",
@@ -266,7 +266,7 @@ class Copier(threading.Thread):
             producer = Producer({**common, "transactional.id": self._id, "transaction.timeout.ms": 20_000})
             try:
                 producer.init_transactions(SECONDS)
-                consumer.subscribe([self._source])
+                consumer.subscribe([self._from])
                 while not self.stopping.is_set():
                     self._copy(consumer, producer)
             except KafkaException:
@@ -281,7 +281,7 @@ class Copier(threading.Thread):
         producer.begin_transaction()
         try:
             for each in messages:
-                producer.produce(self._target, each.value(), partition=each.partition() or 0)
+                producer.produce(self._to, each.value(), partition=each.partition() or 0)
             positions = consumer.position(consumer.assignment())
             producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), 20)
             while True:
