@@ -444,6 +444,26 @@ def test_an_answer_that_comes_after_the_end_of_the_transaction_marks_nothing() -
     play(script)
 
 
+def test_what_an_answer_shows_to_have_ended_is_read_before_it_is_stable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transactions, "VISIBLE_WITHIN_S", 0.01)
+
+    async def script(cluster: Cluster) -> None:
+        assert await cluster.g.commit(5) == 0
+        answered, told = Held(is_reply=True), Held()
+        cluster.asking, cluster.telling = [answered], [told]
+        reply = cluster.txn_commit(7)
+        await answered.is_there.wait()
+        assert await cluster.end() == 0
+        assert await cluster.g.committed() == -UNSTABLE
+        answered.go_on.set()
+        assert (await reply).error_code == 0
+        assert await cluster.g.committed() == 7, "although G has not been told of the end"
+        told.go_on.set()
+        await cluster.completed()
+
+    play(script)
+
+
 def test_old_news_do_not_make_offsets_of_the_next_transaction_stable() -> None:
     async def script(cluster: Cluster) -> None:
         assert (await cluster.txn_commit(7)).error_code == 0
