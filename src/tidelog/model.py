@@ -7,6 +7,7 @@ an alias: offsets are added and compared on every hot path, and a distinct type 
 import re
 from enum import IntEnum
 from typing import NamedTuple, NewType, TypeAlias
+from zlib import crc32
 
 Offset: TypeAlias = int
 TimestampMs: TypeAlias = int
@@ -36,6 +37,15 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+SHARDS = 32
+
+
+def shard_of(id_: str) -> int:
+    """The shard of a group or a transactional id: those of a shard have the same coordinator. Must never change:
+    brokers and clients of different versions have to agree on it."""
+    return crc32(id_.encode()) % SHARDS
 
 
 _TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")

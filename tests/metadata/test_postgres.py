@@ -19,7 +19,8 @@ from tidelog.metadata.opening import open_store
 from tidelog.metadata.postgres import PostgresStore
 from tidelog.metadata.rows import ClusterRow, ConfigRow, GroupRow, OffsetRow, TopicRow
 from tidelog.metadata.sqlite import SqliteStore
-from tidelog.metadata.store import Change, Delete, Fence, Insert, MetadataStore, Put, Shards, Update, shard_of
+from tidelog.metadata.store import Change, Delete, Fence, Insert, MetadataStore, Put, Shards, Update
+from tidelog.model import shard_of
 from tidelog.postgres import PostgresSettings
 
 OFFSET = OffsetRow("group", "topic", 0, 5, 1, "note", 1_700_000_000_000)

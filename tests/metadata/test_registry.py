@@ -15,6 +15,7 @@ from tests.support.postgres_proxy import Fate, LosingProxy
 from tidelog.broker.membership.broker_ids import FIRST_AUTOMATIC_ID, automatic_broker_id
 from tidelog.errors import Fenced, OutcomeUnknown
 from tidelog.metadata.postgres import PostgresStore, registry
+from tidelog.metadata.postgres.intake import PostgresMetadataIntake
 from tidelog.metadata.postgres.registry import PostgresRegistry
 from tidelog.metadata.postgres.registry_schema import DELETIONS_KEPT
 from tidelog.metadata.registry import (
@@ -28,6 +29,7 @@ from tidelog.metadata.registry import (
     Registry,
     UnknownBroker,
     group_shard,
+    transaction_shard,
 )
 from tidelog.metadata.rows import ClusterRow
 from tidelog.metadata.store import Fence, Put
@@ -573,5 +575,42 @@ def test_an_assignment_whose_outcome_is_unknown_can_be_made_again(fate: Fate) ->
                 assert Lease(group_shard(0), 2, 2) in changes.leases
             finally:
                 await registry_.close()
+
+    on_postgres(scenario)
+
+
+def test_markers_of_shards_have_higher_epochs_than_those_that_the_controller_wrote_in_earlier_versions() -> None:
+    async def scenario(engine: PostgresEngine) -> None:
+        await engine.sql(
+            "INSERT INTO leases (scope, broker_id, epoch) VALUES ('controller', 1, 57), ('group/3', 2, 5)"
+        )
+        await engine.sql("DELETE FROM tidelog_schema WHERE component = 'registry' AND version = 4")
+        await engine.sql("INSERT INTO tidelog_schema (component, version) VALUES ('registry', 3)")
+        await (await PostgresRegistry.open(engine.settings, COMPONENT)).close()
+        epochs = {row["scope"]: row["epoch"] for row in await engine.sql("SELECT scope, epoch FROM leases")}
+        assert epochs == {"controller": 57, "group/3": 62}
+        await (await PostgresRegistry.open(engine.settings, COMPONENT)).close()
+        assert len(await engine.sql("SELECT FROM leases WHERE scope = 'group/3' AND epoch = 62")) == 1, "once"
+
+    on_postgres(scenario)
+
+
+def test_rows_from_elsewhere_fence_the_controller_and_all_coordinators() -> None:
+    async def scenario(engine: PostgresEngine) -> None:
+        store = await PostgresStore.open(engine.settings)
+        intake = await PostgresMetadataIntake.open(engine.settings, COMPONENT)
+        try:
+            fences = [await store.acquire(scope) for scope in (CONTROLLER, group_shard(3), transaction_shard(9))]
+            version = (await engine.registry.changes_since(-1)).version
+            for fence in fences:
+                await store.write([Put(ClusterRow(fence.scope, "before"))], fence)
+            await intake.take_in([Put(ClusterRow("import", "done"))])
+            for fence in fences:
+                with pytest.raises(Fenced):
+                    await store.write([Put(ClusterRow(fence.scope, "after"))], fence)
+            assert (await engine.registry.changes_since(-1)).version > version, "brokers hear of it"
+        finally:
+            await intake.close()
+            await store.close()
 
     on_postgres(scenario)

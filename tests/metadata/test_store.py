@@ -15,7 +15,6 @@ from tidelog.errors import Conflict, Fenced, InvalidInput, StorageUnavailable
 from tidelog.metadata import feed
 from tidelog.metadata.rows import ClusterRow, ConfigRow, GroupMemberRow, GroupRow, OffsetRow, Row, TopicRow
 from tidelog.metadata.store import (
-    SHARDS,
     Change,
     Delete,
     Fence,
@@ -27,8 +26,8 @@ from tidelog.metadata.store import (
     Shards,
     Update,
     key_of,
-    shard_of,
 )
+from tidelog.model import SHARDS, shard_of
 
 OFFSET = OffsetRow("group", "topic", 0, 5, 1, "note", 1_700_000_000_000)
 GROUP = GroupRow("group", "classic", "consumer", "range", 3, "m-1", "Stable", 0, 7, '{"a": 1}')

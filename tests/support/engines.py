@@ -30,7 +30,7 @@ WHOLE = bool(os.environ.get("TIDELOG_TEST_CLUSTER"))
 _FENCE_AFTER_MS, _DEAD_AFTER_MS = 60_000, 75_000
 
 
-_IN_OFFICE = "this broker is the controller, and coordinates groups"
+_READY = ("this broker is the controller", "the groups and transactions of this broker are loaded")
 
 
 class Engine(StrEnum):
@@ -74,7 +74,7 @@ class _ClusterOfOne(BrokerProcess):
 
     def until_it_listens(self) -> Self:
         super().until_it_listens()
-        eventually(lambda: _IN_OFFICE in self.log[self._said_before :], within=START_SECONDS)
+        eventually(lambda: all(said in self.log[self._said_before :] for said in _READY), within=START_SECONDS)
         return self
 
 

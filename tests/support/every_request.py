@@ -66,10 +66,12 @@ from tidelog.wire.generated import (
     sasl_authenticate,
     sasl_handshake,
     share_group_describe,
+    store_transaction_offsets,
     streams_group_describe,
     sync_group,
     table_describe,
     table_get,
+    transaction_ended,
     txn_offset_commit,
     unregister_broker,
     update_features,
@@ -199,6 +201,20 @@ REQUESTS: dict[int, Make] = {
     10004: lambda v, t: describe_memory.DescribeMemoryRequest(),
     10005: lambda v, t: drain_brokers.DrainBrokersRequest([drain_brokers.DrainableBroker(7, False)]),
     10006: lambda v, t: locate_records.LocateRecordsRequest(TOPIC, t, 0, 0, 10, 0),
+    10007: lambda v, t: store_transaction_offsets.StoreTransactionOffsetsRequest(
+        "id",
+        0,
+        0,
+        GROUP,
+        True,
+        NOW_MS,
+        [
+            store_transaction_offsets.StoredOffsetsTopic(
+                TOPIC, [store_transaction_offsets.StoredOffsetsPartition(0, 1, -1, "")]
+            )
+        ],
+    ),
+    10008: lambda v, t: transaction_ended.TransactionEndedRequest(GROUP, "id", [TOPIC]),
     26: lambda v, t: end_txn.EndTxnRequest("nobody", 1, 0, True),
     27: lambda v, t: write_txn_markers.WriteTxnMarkersRequest(
         [

@@ -25,8 +25,8 @@ from tidelog.metadata.store import (
     Shards,
     Update,
     key_of,
-    shard_of,
 )
+from tidelog.model import shard_of
 from tidelog.promise import Promise
 
 

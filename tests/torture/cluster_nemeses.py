@@ -26,6 +26,8 @@ BROKERS = 3  # that run at the end; further ones come and go
 _STOP_SECONDS = 60.0  # the database may be down meanwhile
 _CLOCK_HOURS = (-3.0, -0.01, 0.0, 0.01, 5.0)  # less than retention, expiry and transactional ids tolerate
 _PATIENCE_MS = 5_000
+_OPTIONS = ClientOptions(timeout_ms=_PATIENCE_MS, request_timeout_ms=_PATIENCE_MS)
+_HEALING_ATTEMPTS = 12
 
 
 @dataclass
@@ -85,6 +87,7 @@ class Nemeses:
             ),
             "store": _Nemesis((self._fail_store,) if self.target.store else (), (1, 8)),
             "leaders": _Nemesis((self._move,), (0.3, 3)),
+            "drains": _Nemesis((self._drain,), (4, 15)),
             "clocks": _Nemesis((self._step_clock,), (4, 15)),
             "clients": _Nemesis((self._kill_client,), (3, 12)),
         }
@@ -119,6 +122,10 @@ class Nemeses:
         for broker in self.target.brokers[:BROKERS]:
             if not broker.is_running:
                 broker.start()
+        for _ in range(_HEALING_ATTEMPTS):
+            if self._take_drains_back():
+                return
+        self.errors.append("drains could not be taken back")
 
     def _count(self, trouble: str) -> None:
         self.troubles[trouble] += 1
@@ -176,9 +183,8 @@ class Nemeses:
 
     def _move(self, chance: random.Random) -> None:
         """What `tidelog cluster move` does. It fails while there is no controller, or if the broker is down."""
-        options = ClientOptions(timeout_ms=_PATIENCE_MS, request_timeout_ms=_PATIENCE_MS)
         try:
-            with connect(self.target.bootstrap, options) as client:
+            with connect(self.target.bootstrap, _OPTIONS) as client:
                 topic = chance.choice(client.topics())
                 up = [node.id for node in client.cluster_info().nodes]
                 place = TopicPartition(topic.name, chance.randrange(len(topic.partitions)))
@@ -186,6 +192,26 @@ class Nemeses:
                 self._count("move")
         except TidelogError:
             self._count("move refused")
+
+    def _drain(self, chance: random.Random) -> None:
+        """What `tidelog cluster drain` does: partitions, groups and transactions move away, and some of them back."""
+        try:
+            with connect(self.target.bootstrap, _OPTIONS) as client:
+                client.drain_broker(chance.choice([node.id for node in client.cluster_info().nodes]), True)
+                self._count("drain")
+        except TidelogError:
+            self._count("drain refused")
+        self._ending.wait(chance.uniform(0.5, 6))
+        self._take_drains_back()
+
+    def _take_drains_back(self) -> bool:
+        try:
+            with connect(self.target.bootstrap, _OPTIONS) as client:
+                for broker_id in client.drained_brokers():
+                    client.drain_broker(broker_id, False)
+        except TidelogError:
+            return False
+        return True
 
     # What they depend on
 

@@ -51,6 +51,8 @@ def test_our_own_apis_stand_far_from_those_of_kafka() -> None:
         "DescribeMemory": 10_004,
         "DrainBrokers": 10_005,
         "LocateRecords": 10_006,
+        "StoreTransactionOffsets": 10_007,
+        "TransactionEnded": 10_008,
     }
 
 

@@ -138,5 +138,5 @@ def test_messages_compare_and_print_by_their_fields() -> None:
 
 
 def test_the_cases_are_all_messages_at_all_versions() -> None:
-    assert len({case.message.top.name for case in CASES}) == 2 * 69 + 2
+    assert len({case.message.top.name for case in CASES}) == 2 * 71 + 2
     assert len(CASES) == len(set(map(str, CASES))) > 500

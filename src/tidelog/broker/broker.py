@@ -17,7 +17,7 @@ import structlog
 
 from tidelog.broker.admission import Admission
 from tidelog.broker.configs import BrokerConfig
-from tidelog.broker.groups import Groups
+from tidelog.broker.coordination.transactions.messages import CommitOffsets, CommitOffsetsReply
 from tidelog.broker.ownership import Coordinated, NotLeader, Ownership
 from tidelog.broker.partition import DataWait, Partition
 from tidelog.broker.producer_ids import ProducerIds
@@ -26,7 +26,6 @@ from tidelog.broker.shell import now_ms
 from tidelog.broker.tables import Tables
 from tidelog.broker.topic_logs import TopicLogs, identity
 from tidelog.broker.topics import Topic, Topics, UnknownTopic
-from tidelog.broker.transactions import Transactions
 from tidelog.broker.writes import Writes
 from tidelog.errors import StorageError, TidelogError, fresh
 from tidelog.metadata.store import MetadataStore
@@ -37,7 +36,11 @@ from tidelog.records.validation import Validator
 from tidelog.storage.log import LogStore
 
 if TYPE_CHECKING:
+    from tidelog.broker.group_shards import GroupShards
+    from tidelog.broker.groups import Groups
     from tidelog.broker.other_brokers import OtherBrokers
+    from tidelog.broker.transaction_shards import TransactionShards
+    from tidelog.broker.transactions import Transactions
 
 _OPENED_AT_ONCE = 50  # partitions, in about 10 ms
 _FIRST_RETRY_S, _LAST_RETRY_S = 1.0, 30.0  # pause between two attempts to open a partition
@@ -95,8 +98,8 @@ class Broker:
         cluster_id: str,
         topics: Topics,
         logs: LogStore,
-        groups: Groups,
-        transactions: Transactions,
+        groups: "Groups | GroupShards",
+        transactions: "Transactions | TransactionShards",
         producer_ids: ProducerIds,
         metadata: MetadataStore,
         tables_directory: str,
@@ -197,7 +200,7 @@ class Broker:
             for partition in partitions
             if isinstance(partition, Partition)
             for producer_id, first_offset in partition.log.open_transactions().items()
-            if not self.transactions.coordinator.is_known_open(producer_id, partition.name)
+            if not self.transactions.is_known_open(producer_id, partition.name)
         ]
 
     # Called by `topics`, as its preparation and its listener
@@ -449,8 +452,15 @@ class Broker:
             return None
         is_here = self.ownership.coordinator(Coordinated.GROUP, group).broker_id == self.ownership.node_id
         if is_here or self.others is None:
-            return self.groups.coordinator.committed(group, *partition) or 0
+            return self.groups.committed(group, *partition) or 0
         return self.others.committed(group, partition) or 0
+
+    def commit_in_transaction(self, question: CommitOffsets) -> CommitOffsetsReply | Promise[CommitOffsetsReply]:
+        """Add offsets of a group, which its coordinator has just checked, to a transaction."""
+        if self.others is not None:
+            return self.others.commit_in_transaction(question)
+        reply: CommitOffsetsReply | Promise[CommitOffsetsReply] = self.transactions.ask(question)
+        return reply
 
     def topic_name(self, topic_id: bytes) -> str | None:
         topic = self.topics.find_id(topic_id)

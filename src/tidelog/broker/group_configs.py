@@ -38,10 +38,13 @@ class GroupConfigs:
     """`apply` is called with a group and its pace whenever the pace changes; None is the broker's default pace."""
 
     def __init__(self, writes: Writes, broker: BrokerConfig, apply: Callable[[str, Pace | None], None]) -> None:
-        self._writes = writes
+        self.writes = writes
+        """Those of the owner of topics and configs."""
         self._broker = broker
-        self._apply = apply
+        self._tell = apply
         self._own: dict[str, dict[str, str]] = {}
+        self.paces: dict[str, Pace] = {}
+        """Of the groups that have configs of their own."""
         self._turn = asyncio.Lock()
 
     def load(self, rows: Iterable[ConfigRow]) -> None:
@@ -62,6 +65,13 @@ class GroupConfigs:
         self.load(rows)
         for group in before.keys() - self._own.keys():
             self._apply(group, None)
+
+    def _apply(self, group: str, pace: Pace | None) -> None:
+        if pace is None:
+            self.paces.pop(group, None)
+        else:
+            self.paces[group] = pace
+        self._tell(group, pace)
 
     def groups(self) -> list[str]:
         """The groups that have configs of their own."""
@@ -95,7 +105,7 @@ class GroupConfigs:
             pace = self._pace(after)
             if validate_only:
                 return
-            await self._writes.decided(row_changes(GROUP, group, before, after))
+            await self.writes.decided(row_changes(GROUP, group, before, after))
             if after:
                 self._own[group] = after
             else:

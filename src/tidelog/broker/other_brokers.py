@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
+from tidelog.broker.coordination.transactions.messages import CommitOffsets, CommitOffsetsReply
 from tidelog.model import Offset, TopicPartition
+from tidelog.promise import Promise
 
 if TYPE_CHECKING:
     from tidelog.broker.remote_transactions import Verification
@@ -17,9 +19,9 @@ class OtherBrokers(Protocol):
     async def refresh(self) -> None:
         """Learn what others have changed before this call. If they do not answer, the knowledge stays as it is."""
 
-    async def forward(self, api: str, version: int, message: Any) -> Any:  # noqa: ANN401  (a request, its response)
-        """The controller's response to a request that a client sent to this broker. What it changed is known here
-        when this returns. Raises PeerUnavailable."""
+    async def forward(self, api: str, version: int, message: Any, *, to: int | None = None) -> Any:  # noqa: ANN401
+        """The response of a broker, or of the controller, to a request that a client sent to this broker. What the
+        controller changed is known here when this returns. Raises PeerUnavailable."""
 
     async def create_topic(self, name: str) -> None:
         """Let the controller create a topic with the defaults, and wait until it is known here."""
@@ -38,3 +40,7 @@ class OtherBrokers(Protocol):
     def committed(self, group: str, partition: TopicPartition) -> Offset | None:
         """The committed offset of a group for which retention waits, as its coordinator told it a few seconds ago;
         None if it has told nothing."""
+
+    def commit_in_transaction(self, question: CommitOffsets) -> Promise[CommitOffsetsReply]:
+        """Let the coordinator of the transaction take offsets of a group that this broker coordinates, and has just
+        checked."""

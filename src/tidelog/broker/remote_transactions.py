@@ -22,7 +22,6 @@ from tidelog.broker.ownership import NOBODY, Coordinated, NotLeader, Ownership
 from tidelog.broker.peers import Peers
 from tidelog.broker.topics import Topics
 from tidelog.broker.transactional_produce import NotInTransaction, Part, Refusals
-from tidelog.broker.transactions import Transactions
 from tidelog.errors import TidelogError
 from tidelog.model import ProducerEpoch, ProducerId, TopicPartition
 from tidelog.promise import Promise
@@ -36,6 +35,8 @@ from tidelog.wire.generated.write_txn_markers import WritableTxnMarker, Writable
 
 if TYPE_CHECKING:
     from tidelog.broker.partition import Partition
+    from tidelog.broker.transaction_shards import TransactionShards
+    from tidelog.broker.transactions import Transactions
 
 _ENDED = frozenset({0, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})  # a newer producer has ended it
 _REFUSALS: dict[int, type[refused.TransactionError]] = {
@@ -129,13 +130,9 @@ class Markers:
         else:
             written.settle(None)
 
-    def cancel(self) -> None:
-        """Stop writing: another broker is the coordinator."""
+    async def close(self) -> None:
         for task in self._writing:
             task.cancel()
-
-    async def close(self) -> None:
-        self.cancel()
         await asyncio.gather(*self._writing, return_exceptions=True)
 
 
@@ -163,7 +160,12 @@ class Verification:
         )
 
     async def refusals(
-        self, transactions: Transactions, transactional_id: str, parts: Sequence[Part], *, adds: bool
+        self,
+        transactions: "Transactions | TransactionShards",
+        transactional_id: str,
+        parts: Sequence[Part],
+        *,
+        adds: bool,
     ) -> Refusals:
         """The partitions whose batches must not be appended, with the reasons. No await may come between this and the
         appends. `transactions` is asked if this broker is the coordinator."""
@@ -205,7 +207,12 @@ class Verification:
         return refusals
 
     async def _ask(
-        self, transactions: Transactions, transactional_id: str, parts: Sequence[Part], *, adds: bool
+        self,
+        transactions: "Transactions | TransactionShards",
+        transactional_id: str,
+        parts: Sequence[Part],
+        *,
+        adds: bool,
     ) -> dict[TopicPartition, int]:
         """The error code of each partition; 0 if it is in the transaction."""
         first = parts[0]

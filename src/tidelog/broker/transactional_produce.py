@@ -20,6 +20,7 @@ from tidelog.records.batch import HEADER_SIZE, LENGTH_END, TRANSACTIONAL_BIT, Re
 
 if TYPE_CHECKING:
     from tidelog.broker.remote_transactions import Verification
+    from tidelog.broker.transaction_shards import TransactionShards
 
 R = TypeVar("R")
 
@@ -50,7 +51,7 @@ def part_of(partition: TopicPartition, batch: ReadBuffer) -> Part | None:
 
 
 def in_transaction(
-    transactions: Transactions,
+    transactions: "Transactions | TransactionShards",
     transactional_id: str,
     parts: Sequence[Part],
     produce: Callable[[Refusals], R | Awaitable[R]],
@@ -85,7 +86,7 @@ def in_transaction(
 async def _verified_in_line(
     line: PlaceInLine,
     verification: "Verification",
-    transactions: Transactions,
+    transactions: "Transactions | TransactionShards",
     transactional_id: str,
     parts: Sequence[Part],
     produce: Callable[[Refusals], R | Awaitable[R]],
@@ -101,7 +102,7 @@ async def _verified_in_line(
 
 async def _in_line(
     line: PlaceInLine,
-    transactions: Transactions,
+    transactions: "Transactions | TransactionShards",
     transactional_id: str,
     parts: Sequence[Part],
     produce: Callable[[Refusals], R | Awaitable[R]],
@@ -128,7 +129,7 @@ async def _in_line(
 
 
 def _checked(
-    transactions: Transactions, transactional_id: str, parts: Sequence[Part], adds: bool
+    transactions: "Transactions | TransactionShards", transactional_id: str, parts: Sequence[Part], adds: bool
 ) -> tuple[Refusals, list[Part]]:
     """The partitions that are refused, and those that have to be added to the transaction first."""
     refusals: Refusals = {}
@@ -136,7 +137,7 @@ def _checked(
     for part in parts:
         partition = part.partition
         try:
-            is_open = transactions.coordinator.is_open_for(transactional_id, part.producer_id, part.epoch, partition)
+            is_open = transactions.is_open_for(transactional_id, part.producer_id, part.epoch, partition)
         except TransactionError as error:
             if isinstance(error, refused.ConcurrentTransactions) and adds:
                 missing.append(part)  # adding the partition waits until the last transaction is completed

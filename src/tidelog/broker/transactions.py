@@ -11,7 +11,7 @@ confirms the fence before such a reply is sent.
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ import structlog
 from tidelog.broker.coordination.groups import GroupCoordinator
 from tidelog.broker.coordination.transactions import Ending, Outcome, TransactionCoordinator
 from tidelog.broker.coordination.transactions import messages as m
+from tidelog.broker.coordination.transactions.coordinator import TransactionBounds
 from tidelog.broker.coordination.transactions.errors import NotCoordinator
 from tidelog.broker.ownership import NOBODY, Coordinated, NotLeader, Ownership
 from tidelog.broker.partition import Partition
@@ -32,10 +33,10 @@ from tidelog.errors import Fenced, InvalidProducerEpoch, TidelogError
 from tidelog.metadata.store import Fence, MetadataStore
 from tidelog.model import TopicPartition
 from tidelog.promise import Promise
-from tidelog.storage.log import Appended
 from tidelog.storage.trouble import Trouble
 
 if TYPE_CHECKING:
+    from tidelog.broker.remote_offsets import EndNotices
     from tidelog.broker.remote_transactions import Markers
 
 MARKER_RETRY_S = 1.0
@@ -50,7 +51,22 @@ def reached(step: str) -> None:
     """A point at which a crash must do no harm. Tests replace this function by one that ends the process."""
 
 
-class Transactions:
+class ProducerLines:
+    """The queues of producers' requests to the partitions of this broker, whoever coordinates their transactions."""
+
+    def __init__(self) -> None:
+        self._queues: dict[int, asyncio.Future[None]] = {}
+
+    def wait_in_line(self, producer_id: int) -> "PlaceInLine | None":
+        """A place after the waiting requests of a producer, because its batches are appended in the order in which
+        they arrived. None: no request of the producer is waiting."""
+        return PlaceInLine(self._queues, producer_id) if producer_id in self._queues else None
+
+    def start_line(self, producer_id: int) -> "PlaceInLine":
+        return PlaceInLine(self._queues, producer_id)
+
+
+class Transactions(ProducerLines):
     """Belongs to the running event loop; one coordinator makes all decisions, in order."""
 
     def __init__(
@@ -58,12 +74,15 @@ class Transactions:
         coordinator: TransactionCoordinator,
         metadata: MetadataStore,
         producer_ids: ProducerIds,
-        groups: GroupCoordinator,
+        groups: GroupCoordinator | None,
         ownership: Ownership,
         fence: Fence | None = None,
         markers: "Markers | None" = None,
+        notices: "EndNotices | None" = None,
     ) -> None:
-        """`markers` writes to partitions that other brokers lead."""
+        """`markers` writes to partitions that other brokers lead, and `notices` tells the coordinators of groups that
+        their offsets are committed; without it, all groups are those of `groups`."""
+        super().__init__()
         self.coordinator = coordinator
         self._ownership = ownership
         self._markers = markers
@@ -73,13 +92,13 @@ class Transactions:
         self._news = coordinator.bounds.news
         self._producer_ids = producer_ids
         self._groups = groups
+        self._notices = notices
         self._partition: Callable[[str, int], Partition]
         self._loop = asyncio.get_running_loop()
         self._alarm = Alarm(coordinator.next_deadline_ms, self.tick)
         self._asking: set[asyncio.Task[None]] = set()
         self._endings: set[Ending] = set()
         self._all_ended: asyncio.Future[None] | None = None
-        self._queues: dict[int, asyncio.Future[None]] = {}
         self._trouble = Trouble(log, bad="a marker could not be written", good="markers can be written again")
         self._not_durable = Trouble(
             log, bad="a marker could not be flushed to disk", good="the markers of a transaction are on disk"
@@ -129,13 +148,17 @@ class Transactions:
         else:
             self._carry_out(self.coordinator.handle(request, token, monotonic_ms()))
 
-    def wait_in_line(self, producer_id: int) -> "PlaceInLine | None":
-        """A place after the waiting requests of a producer, because its batches are appended in the order in which
-        they arrived. None: no request of the producer is waiting."""
-        return PlaceInLine(self._queues, producer_id) if producer_id in self._queues else None
+    @property
+    def bounds(self) -> TransactionBounds:
+        return self.coordinator.bounds
 
-    def start_line(self, producer_id: int) -> "PlaceInLine":
-        return PlaceInLine(self._queues, producer_id)
+    def is_open_for(self, transactional_id: str, producer_id: int, epoch: int, partition: TopicPartition) -> bool:
+        """See `TransactionCoordinator.is_open_for`."""
+        return self.coordinator.is_open_for(transactional_id, producer_id, epoch, partition)
+
+    def is_known_open(self, producer_id: int, partition: TopicPartition) -> bool:
+        """See `TransactionCoordinator.is_known_open`."""
+        return self.coordinator.is_known_open(producer_id, partition)
 
     # As a listener to topics
 
@@ -146,7 +169,11 @@ class Transactions:
         pass
 
     def topic_deleted(self, topic: Topic) -> None:
-        self._carry_out(self.coordinator.topics_deleted([topic.name]))
+        self.topics_deleted([topic.name])
+
+    def topics_deleted(self, names: Iterable[str]) -> None:
+        """Drop the offsets of these topics from open transactions."""
+        self._carry_out(self.coordinator.topics_deleted(names))
 
     def tick(self) -> None:
         self._carry_out(self.coordinator.tick(monotonic_ms()))
@@ -189,7 +216,8 @@ class Transactions:
         else:
             reached("decided" if outcome.endings else "stored")
             self.coordinator.written(outcome)
-            self._groups.offsets_committed(outcome.committed_offsets)
+            if self._groups is not None:
+                self._groups.offsets_committed(outcome.committed_offsets)
         self._go_on(outcome)
 
     def _go_on(self, outcome: Outcome) -> None:
@@ -212,8 +240,10 @@ class Transactions:
     def _end(self, ending: Ending, marked: Callable[[], None] = lambda: None) -> None:
         """Append the markers, some at a time, then call `marked`. When they are durable, complete the transaction; if
         that fails, try again later. In a cluster readers see a marker when it is durable, so `marked` is called then,
-        or soon: a leader that has died must not hold up the client."""
+        or soon: a leader that has died must not hold up the client. The coordinators of groups are told at the same
+        time, and are waited for in the same way."""
         partitions = iter(ending.partitions)
+        told = [self._notices.tell(ending, each) for each in ending.groups] if self._notices is not None else []
         waiting, is_done = 1, True  # 1 stands for the appending itself
         is_told = False
 
@@ -230,7 +260,7 @@ class Transactions:
                 tell_marked()
                 self._ended_or_not(ending, is_done=is_done)
 
-        def durable(_: Appended | None, error: Exception | None) -> None:
+        def durable(_: object, error: Exception | None) -> None:
             nonlocal is_done
             if error is not None:
                 self._not_durable.failed(ending, error, transactional_id=ending.transactional_id)
@@ -244,6 +274,8 @@ class Transactions:
                 return  # the broker stops
             some = tuple(islice(partitions, MARKED_AT_ONCE))
             appended, all_are = self._append_markers(ending, some)
+            appended += told
+            told.clear()
             is_done = is_done and all_are
             waiting += len(appended)
             for marker in appended:

@@ -153,7 +153,7 @@ class Writes:
     def _lose(self, error: Fenced) -> None:
         if self._lost is None:
             self._lost = fresh(error)
-            log.error("another broker has taken over; this broker stops writing metadata", reason=str(error))
+            log.warning("another broker has taken over; this broker stops writing metadata", reason=str(error))
 
     def _refuse(self, then: Then, error: TidelogError) -> None:
         def refuse() -> None:

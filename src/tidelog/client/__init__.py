@@ -41,7 +41,7 @@ from tidelog.client.options import ClientOptions, FetchOptions, GroupOptions, Pr
 from tidelog.client.producing.accumulator import Delivered, Receipt
 from tidelog.client.producing.blocking import BlockingProducer, BlockingTransactionalProducer
 from tidelog.client.producing.producer import Producer
-from tidelog.client.producing.transactions import OpenTransaction, TransactionalProducer
+from tidelog.client.producing.transactions import OpenTransaction, TransactionalProducer, id_of_task
 from tidelog.client.tables import Freshness, TableInfo, TableValue
 
 __all__ = [
@@ -93,4 +93,5 @@ __all__ = [
     "TransactionalProducer",
     "Unreachable",
     "connect",
+    "id_of_task",
 ]

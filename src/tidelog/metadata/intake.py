@@ -1,7 +1,7 @@
 """`MetadataIntake`: how rows that were written elsewhere get into the metadata of a cluster, beside its brokers.
 
-The controller owns these rows and keeps them in memory. So the write that adds rows also gives the controller's
-lease a new epoch: whatever the controller still writes from what it knew before is refused, and when it learns of the
+The controller and the coordinators own these rows and keep them in memory. So the write that adds rows also gives
+all leases new epochs: whatever an owner still writes from what it knew before is refused, and when it learns of the
 epoch, within a second, it loads everything anew.
 """
 

@@ -23,7 +23,8 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from tidelog.errors import InvalidInput
-from tidelog.metadata.store import SHARDS, Fence
+from tidelog.metadata.store import Fence
+from tidelog.model import SHARDS
 
 CONTROLLER = "controller"
 NOBODY = -1

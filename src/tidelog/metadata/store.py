@@ -22,14 +22,12 @@ takes effect before the next answer of the same store, or never; it cannot take 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeAlias, TypeVar
-from zlib import crc32
 
 from tidelog.metadata.rows import Row
 from tidelog.promise import Promise
 
 R = TypeVar("R", bound=Row)
 Key: TypeAlias = tuple[str | int | bytes, ...]  # the values of the first key fields of a row
-SHARDS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +65,10 @@ Change: TypeAlias = Put | Insert | Update | Delete
 
 @dataclass(frozen=True, slots=True)
 class Shards:
-    """The rows whose first key field, the id of a group or a transaction, belongs to one of these shards."""
+    """The rows whose first key field, the id of a group or a transaction, belongs to one of these shards
+    (`model.shard_of`)."""
 
     numbers: frozenset[int]
-
-
-def shard_of(id_: str) -> int:
-    """Must never change: brokers of different versions have to agree on it."""
-    return crc32(id_.encode()) % SHARDS
 
 
 Scope: TypeAlias = Key | Shards

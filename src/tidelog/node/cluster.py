@@ -1,9 +1,10 @@
-"""A broker in a cluster: what it does when it gains and loses partitions and the controller's office.
+"""A broker in a cluster: what it does when it gains and loses partitions, shards and the controller's office.
 
-The controller owns topics and configs, and coordinates groups and transactions. It writes with a fence, the epoch of
-its lease, so nothing that an earlier controller still writes takes effect. A broker that becomes the controller loads
-everything from the store; until that is done it answers as if it were not. The other brokers follow the controller's
-changes of topics and configs, once a second or as soon as somebody asks for a topic that they do not know.
+The controller owns topics and configs. It writes with a fence, the epoch of its lease, so nothing that an earlier
+controller still writes takes effect. A broker that becomes the controller first learns what the earlier ones have
+written; until that is done it answers as if it were not. The other brokers follow the controller's changes of topics
+and configs, once a second or as soon as somebody asks for a topic that they do not know. Groups and transactions
+belong to shards, whose leases all brokers share (`shard_loading`).
 """
 
 import asyncio
@@ -18,6 +19,10 @@ import structlog
 from tidelog.broker.awaited_groups import AwaitedGroups
 from tidelog.broker.broker import Broker
 from tidelog.broker.configs import TOPIC, BrokerConfig
+from tidelog.broker.coordination.groups.environment import GroupBounds
+from tidelog.broker.coordination.transactions.coordinator import TransactionBounds
+from tidelog.broker.coordination.transactions.messages import CommitOffsets, CommitOffsetsReply
+from tidelog.broker.group_shards import GroupShards
 from tidelog.broker.membership.broker_ids import automatic_broker_id
 from tidelog.broker.membership.member import Member
 from tidelog.broker.membership.ownership import ClusterOwnership, Owned
@@ -25,17 +30,21 @@ from tidelog.broker.membership.pulse import Timing
 from tidelog.broker.ownership import NOBODY
 from tidelog.broker.peers import Peers
 from tidelog.broker.producer_ids import ProducerIds
+from tidelog.broker.remote_offsets import EndNotices, OffsetRequests
 from tidelog.broker.remote_transactions import Markers, Verification
 from tidelog.broker.tables import TABLES
 from tidelog.broker.topics import Topic, Topics
+from tidelog.broker.transaction_shards import TransactionShards
 from tidelog.broker.writes import Writes
 from tidelog.errors import StorageError, TidelogError
 from tidelog.metadata.opening import open_registry, open_store
 from tidelog.metadata.registry import CONTROLLER
 from tidelog.metadata.rows import ConfigRow
 from tidelog.metadata.store import Delete, Fence, MetadataStore, News, Put
-from tidelog.node.coordinators import CoordinatorFactory, Coordinators
+from tidelog.node.coordinators import group_config, transaction_config
 from tidelog.node.parts import close_logs, cluster_id
+from tidelog.node.shard_loading import Cooperation, ShardLoading
+from tidelog.promise import Promise
 from tidelog.settings import AUTO, ClusterSettings, NodeSettings
 from tidelog.storage.engines import claim_cluster_storage, cluster_tables, open_cluster_store
 from tidelog.storage.trouble import Trouble
@@ -97,17 +106,16 @@ class ClusterNode:
         topics = Topics(metadata, config)
         producer_ids = ProducerIds(metadata)
         peers = Peers(ownership, INTER_BROKER_LISTENER)
-        markers = Markers(peers, topics, ownership)
-        factory = CoordinatorFactory(config, topics, metadata, producer_ids, ownership, markers)
-        nobodys = factory.resigned()
-        topics.listen(nobodys.groups)
-        topics.listen(nobodys.transactions)
+        groups = GroupShards(GroupBounds(group_config(config)), topics.writes, config)
+        transactions = TransactionShards(TransactionBounds(transaction_config(config)))
+        topics.listen(groups)
+        topics.listen(transactions)
         broker = Broker(
             cluster_id=self._cluster_id,
             topics=topics,
             logs=self._logs,
-            groups=nobodys.groups,
-            transactions=nobodys.transactions,
+            groups=groups,
+            transactions=transactions,
             producer_ids=producer_ids,
             metadata=metadata,
             tables_directory=f"{self._settings.data_dir}/broker-{self.node_id}/{TABLES}",
@@ -115,7 +123,13 @@ class ClusterNode:
         )
         started.push_async_callback(broker.close)
         self._duties = ClusterDuties(
-            broker, self._member, metadata, factory, peers, markers, follow_every_s=self._cluster.heartbeat_ms / 1000
+            broker,
+            self._member,
+            metadata,
+            groups,
+            transactions,
+            peers,
+            follow_every_s=self._cluster.heartbeat_ms / 1000,
         )
         started.push_async_callback(self._duties.close)
         await _when_reachable(self._duties.follow)
@@ -123,12 +137,12 @@ class ClusterNode:
 
     async def join(self, started: AsyncExitStack) -> None:
         """Become a member of the cluster, and do the work that the controller assigns. Before the node stops, hand it
-        over. Returns when there is a controller: clients that ask earlier might wait for minutes before they ask
-        again."""
+        over. Returns when there is a controller, and all coordinators: clients that ask earlier might wait for
+        minutes before they ask again."""
         self._duties.start()
         self._member.start()
         started.push_async_callback(self._member.stop, self._cluster.hand_over_ms / 1000)
-        await self._duties.until_there_is_a_controller()
+        await self._duties.until_everything_has_an_owner()
 
 
 async def _when_reachable(work: Callable[[], Awaitable[T]]) -> T:
@@ -158,9 +172,9 @@ class ClusterDuties:
         broker: Broker,
         member: Member,
         metadata: MetadataStore,
-        factory: CoordinatorFactory,
+        groups: GroupShards,
+        transactions: TransactionShards,
         peers: Peers,
-        markers: Markers,
         *,
         follow_every_s: float = 1.0,
         clock: Callable[[], float] = time.monotonic,
@@ -168,22 +182,27 @@ class ClusterDuties:
         self._broker = broker
         self._member = member
         self._metadata = metadata
-        self._factory = factory
+        self._groups = groups
         self._peers = peers
-        self._markers = markers
         self._follow_every_s = follow_every_s
         self._clock = clock
-        self._coordinators: Coordinators | None = None  # while this broker is in office, with everything loaded
+        self._is_in_office = False  # this broker is the controller, and knows everything
         self._taking_office: asyncio.Task[None] | None = None
         self._version = -1  # of the followed changes
         self._following = asyncio.Lock()
         self._refreshing = asyncio.Lock()
         self._next_refresh: asyncio.Task[None] | None = None
         self._background: list[asyncio.Task[None]] = []
-        self._ending: set[asyncio.Task[None]] = set()
         self._hurrying: set[asyncio.Task[Any]] = set()
-        self._awaited = AwaitedGroups(peers, member.ownership, broker.topics)
-        self._are_configs_known = False
+        ownership = member.ownership
+        self._markers = Markers(peers, broker.topics, ownership)
+        self._notices = EndNotices(peers, ownership, groups.transaction_ended)
+        self._offset_requests = OffsetRequests(peers, ownership, transactions)
+        cooperation = Cooperation(ownership, self._markers, self._notices)
+        self._shards = ShardLoading(
+            broker, groups, transactions, metadata, broker.producer_ids, cooperation, self.follow
+        )
+        self._awaited = AwaitedGroups(peers, ownership, broker.topics)
         self.verification = Verification(peers, member.ownership, broker.find)
         self.drain = member.drain
         self.committed = self._awaited.committed
@@ -193,7 +212,7 @@ class ClusterDuties:
         broker.topics.brokers = lambda: member.ownership.members
         broker.topics.assign = self._assign
         broker.topics.announce = self._announce
-        broker.topics.writes = Writes(metadata, NO_FENCE)
+        self._write_as(NO_FENCE)
         member.listen(self)
 
     def start(self) -> None:
@@ -211,22 +230,27 @@ class ClusterDuties:
         ]
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, *self._ending, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._shards.close()
+        await self._notices.close()
         await self._markers.close()
         await self._peers.close()
 
-    async def until_there_is_a_controller(self) -> None:
-        def there_is() -> bool:
-            controller = self._member.ownership.controller().broker_id
-            return self._coordinators is not None or controller not in (NOBODY, self._member.ownership.node_id)
+    async def until_everything_has_an_owner(self) -> None:
+        ownership = self._member.ownership
 
-        await self._patiently(there_is)
+        def is_so() -> bool:
+            has_controller = self._is_in_office or ownership.controller().broker_id not in (NOBODY, ownership.node_id)
+            return has_controller and ownership.has_coordinators() and self._shards.is_done
+
+        await self._patiently(is_so)
 
     # What this broker owns
 
     def lost(self, things: Owned) -> None:
         if CONTROLLER in things.leases:
             self._leave_office()
+        self._shards.lost(things.leases)
         for topic_id, number in things.partitions:
             self._broker.leader_lost(topic_id, number)
 
@@ -234,6 +258,7 @@ class ClusterDuties:
         epoch = things.leases.get(CONTROLLER)
         if epoch is not None:
             self._taking_office = asyncio.create_task(self._take_office(Fence(CONTROLLER, epoch)))
+        self._shards.gained(things.leases)
         for topic_id, number in things.partitions:
             self._broker.leader_gained(topic_id, number)
 
@@ -248,49 +273,30 @@ class ClusterDuties:
                 async with self._following:
                     await self._follow()
                     await self._broker.create_missing_logs()
-                    coordinators = await self._factory.restored(fence)
-                    # From here on without a pause: nobody sees one half of it.
-                    self._enter_office(coordinators, fence)
+                    self._write_as(fence)
+                    self._is_in_office = True
+                log.info("this broker is the controller", epoch=fence.epoch)
                 await self._broker.remove_deleted()
                 break
             except Exception as error:  # whatever it is: nobody else does it while this broker has the office
                 trouble.failed(self, error)
-                if self._coordinators is not None:
+                if self._is_in_office:
                     break
                 await asyncio.sleep(_RETRY_S)
         trouble.worked(self)
-
-    def _enter_office(self, coordinators: Coordinators, fence: Fence) -> None:
-        topics = self._broker.topics
-        topics.writes = Writes(self._metadata, fence)
-        self._coordinators = coordinators
-        self._exchange(coordinators)
-        coordinators.transactions.begin(self._broker.partition, coordinators.restored)
-        log.info("this broker is the controller, and coordinates groups and transactions", epoch=fence.epoch)
 
     def _leave_office(self) -> None:
         if self._taking_office is not None:
             self._taking_office.cancel()
             self._taking_office = None
-        self._broker.topics.writes = Writes(self._metadata, NO_FENCE)
-        left, self._coordinators = self._coordinators, None
-        self._markers.cancel()
-        if left is not None:
-            left.resign()
-            self._exchange(self._factory.resigned())
-            self._are_configs_known = False  # those of groups, which were with the coordinators
-            task = asyncio.create_task(left.close())
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)
+        self._write_as(NO_FENCE)
+        if self._is_in_office:
+            self._is_in_office = False
             log.info("this broker is no longer the controller")
 
-    def _exchange(self, new: Coordinators) -> None:
-        broker = self._broker
-        for old in (broker.groups, broker.transactions):
-            broker.topics.stop_listening(old)
-        broker.groups, broker.transactions = new.groups, new.transactions
-        for each in (new.groups, new.transactions):
-            broker.topics.listen(each)
+    def _write_as(self, fence: Fence) -> None:
+        """Write topics and configs with this fence."""
+        self._broker.topics.writes = self._groups.configs.writes = Writes(self._metadata, fence)
 
     # Following the controller
 
@@ -326,7 +332,7 @@ class ClusterDuties:
     async def follow(self) -> None:
         """Apply what the controller has changed; it knows its own changes."""
         async with self._following:
-            if self._coordinators is None:
+            if not self._is_in_office:
                 await self._follow()
 
     async def refresh(self) -> None:
@@ -351,16 +357,22 @@ class ClusterDuties:
             await self._broker.topics.reload()
         else:
             self._broker.topics.follow(news.changes)
-        if news.changes is None or not self._are_configs_known or _has_configs(news):
+        if news.changes is None or _has_configs(news):
             rows = await self._metadata.load(ConfigRow)
             self._broker.config.reload(rows)
-            self._broker.groups.configs.reload(rows)
-            self._are_configs_known = True
+            self._groups.configs.reload(rows)
         self._version = news.version
+
+    # Transactions
+
+    def commit_in_transaction(self, question: CommitOffsets) -> Promise[CommitOffsetsReply]:
+        return self._groups.commit_in_transaction(question, self._offset_requests.ask)
 
     # Topics
 
-    async def forward(self, api: str, version: int, message: Struct) -> Any:  # noqa: ANN401
+    async def forward(self, api: str, version: int, message: Struct, *, to: int | None = None) -> Any:  # noqa: ANN401
+        if to is not None:
+            return await self._peers.ask(to, api, message, at_most=version)
         controller = self._member.ownership.controller().broker_id
         reply = await self._peers.ask(
             controller, api, message, at_most=version, lane="forwarded", timeout_s=_FORWARD_S

@@ -28,7 +28,7 @@ from tidelog.metadata.opening import open_store
 from tidelog.metadata.rows import (
     ConfigRow,
 )
-from tidelog.node.coordinators import CoordinatorFactory
+from tidelog.node.coordinators import restored_coordinators
 from tidelog.node.parts import close_logs, cluster_id
 from tidelog.settings import ListenerSettings, NodeSettings
 from tidelog.storage.engines import open_log_store
@@ -87,7 +87,7 @@ class Node:
         topics = Topics(metadata, config)
         await topics.load()
         producer_ids = ProducerIds(metadata)
-        coordinators = await CoordinatorFactory(config, topics, metadata, producer_ids, self.ownership).restored()
+        coordinators = await restored_coordinators(config, topics, metadata, producer_ids, self.ownership)
         groups, transactions, restored = coordinators
         started.push_async_callback(coordinators.close)
         topics.listen(groups)
@@ -260,7 +260,7 @@ class _Memory:
             ),
             *(
                 MemoryPart(bound.things, bound.config, bound.limit_bytes, bound.used_bytes)
-                for bounds in (self._broker.groups.coordinator.bounds, self._broker.transactions.coordinator.bounds)
+                for bounds in (self._broker.groups.bounds, self._broker.transactions.bounds)
                 for bound in bounds
             ),
         ]

@@ -1,7 +1,7 @@
 """Delivery exactly once: tasks write in transactions, and one decision commits all of a batch, once.
 
-    task    1. take over the transactional id `{scope}-{partition}`: this fences an earlier attempt, aborts the
-               transaction that it left open, and waits for one that is being committed
+    task    1. take over the transactional id of its partition: this fences an earlier attempt, aborts the transaction
+               that it left open, and waits for one that is being committed
             2. get the last number of the scope that was decided; if it is this batch or a later one, write nothing
             3. write all rows in the transaction, leave it open, and report it to the driver
     driver  4. commit all reported transactions and store the number, in one write of the broker
@@ -23,6 +23,7 @@ import uuid
 from typing import TYPE_CHECKING, NamedTuple
 
 from tidelog.client.errors import BrokerError
+from tidelog.client.producing.transactions import id_of_task
 from tidelog.errors import TidelogError
 
 if TYPE_CHECKING:
@@ -46,12 +47,13 @@ class NumberedBatch(NamedTuple):
     number: int
 
     def transactional_id(self, partition: int) -> str:
-        return f"{self.scope}-{partition}"
+        return id_of_task(self.scope, partition)
 
     @property
     def pattern(self) -> str:
-        """A pattern that matches all transactional ids of the scope."""
-        return rf"{re.escape(self.scope)}-\d+"
+        """A pattern that matches all transactional ids of the scope, also those of earlier versions, which had no
+        dot."""
+        return rf"{re.escape(self.scope)}-\d+(\.\d+)?"
 
 
 def of_job(job: tuple[str, int] | None) -> NumberedBatch:

@@ -16,14 +16,17 @@ from tidelog.broker.ownership import (
 from tidelog.broker.sessions import Endpoint
 from tidelog.metadata.registry import (
     CONTROLLER,
+    SHARD_LEASES,
     Address,
     Changes,
     Leadership,
     Lease,
     Membership,
     group_shard,
+    transaction_shard,
 )
 from tidelog.metadata.store import Fence
+from tidelog.model import shard_of
 
 TOPIC, OTHER = b"first topic id..", b"second topic id."
 ME, PEER = 1, 2
@@ -68,7 +71,10 @@ def ownership(clock: Clock) -> ClusterOwnership:
 def test_everything_is_answered_from_memory(ownership: ClusterOwnership) -> None:
     assert ownership.leader(TOPIC, 0) == Owner(NOBODY, -1)
     assert ownership.controller().broker_id == NOBODY
-    leases = [Lease(CONTROLLER, ME, 3), Lease(group_shard(0), PEER, 4)]
+    mine, others = shard_of("mine"), shard_of("others")
+    leases = [Lease(CONTROLLER, ME, 3)]
+    for shard in (group_shard, transaction_shard):
+        leases += [Lease(shard(mine), ME, 5), Lease(shard(others), PEER, 4)]
     version = ownership.version
     ownership.apply(changes(7, Leadership(TOPIC, 0, ME, 8), Leadership(TOPIC, 1, PEER, 9), leases=leases))
     assert ownership.version > version
@@ -80,15 +86,19 @@ def test_everything_is_answered_from_memory(ownership: ClusterOwnership) -> None
     assert ownership.controller() == Owner(ME, 3)
     ownership.check_controller()
     for kind in Coordinated:
-        assert ownership.coordinator(kind, "key") == Owner(ME, 3)
-        ownership.check_coordinator(kind, "key")
-    assert ownership.fence(CONTROLLER) == Fence(CONTROLLER, 3)
-    assert ownership.fence(group_shard(0)) is None
-    ownership.apply(changes(8, leases=[Lease(CONTROLLER, PEER, 4)]))
-    for kind in Coordinated:
-        assert ownership.coordinator(kind, "key") == Owner(PEER, 4)
+        assert ownership.coordinator(kind, "mine") == Owner(ME, 5)
+        ownership.check_coordinator(kind, "mine")
+        assert ownership.coordinator(kind, "others") == Owner(PEER, 4)
         with pytest.raises(NotCoordinator, match="broker 2 does"):
-            ownership.check_coordinator(kind, "key")
+            ownership.check_coordinator(kind, "others")
+    assert not ownership.has_coordinators()
+    assert ownership.fence(CONTROLLER) == Fence(CONTROLLER, 3)
+    assert ownership.fence(group_shard(mine)) == Fence(group_shard(mine), 5)
+    assert ownership.fence(group_shard(others)) is None
+    ownership.apply(changes(8, leases=[Lease(CONTROLLER, PEER, 4), *(Lease(each, ME, 6) for each in SHARD_LEASES)]))
+    assert ownership.has_coordinators()
+    for kind in Coordinated:
+        assert ownership.coordinator(kind, "others") == Owner(ME, 6)
     with pytest.raises(NotController):
         ownership.check_controller()
 

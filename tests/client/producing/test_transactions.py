@@ -1,6 +1,7 @@
 """The client's transactions against a real broker, with what it speaks now (version 2) and what older ones speak."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -18,10 +19,11 @@ from tidelog.client import (
     TransactionalProducer,
     TransactionFailed,
     connect,
+    id_of_task,
 )
 from tidelog.client.connection import BrokerConnection
 from tidelog.errors import InvalidInput
-from tidelog.model import TopicPartition
+from tidelog.model import TopicPartition, shard_of
 from tidelog.wire.error_codes import ErrorCode
 
 COMMITTED = FetchOptions(read_committed=True)
@@ -229,6 +231,15 @@ def test_transactions_of_many_producers_are_committed_with_one_decision(
     assert sorted(value or b"" for value in values(client, topic)) == [
         b"batch %d of task %d" % (n, task) for n in range(2) for task in range(3)
     ]
+
+
+def test_the_ids_of_a_scope_have_one_coordinator_and_no_two_tasks_the_same() -> None:
+    scopes = ["job", "job-1", "job-1.5", "日本", unique("scope")]
+    ids = {(scope, task): id_of_task(scope, task) for scope in scopes for task in range(200)}
+    assert len(set(ids.values())) == len(ids)
+    assert all(shard_of(id_) == shard_of(scope) for (scope, _), id_ in ids.items())
+    for (scope, task), id_ in ids.items():
+        assert re.fullmatch(rf"{re.escape(scope)}-{task}(\.\d+)?", id_), "told apart by the last dash"
 
 
 def test_a_fenced_transaction_cannot_be_ended(client: Client, topic: str) -> None:

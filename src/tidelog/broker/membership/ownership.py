@@ -34,17 +34,21 @@ from tidelog.broker.sessions import Endpoint
 from tidelog.metadata.registry import (
     CONTROLLER,
     NOBODY,
+    SHARD_LEASES,
     Address,
     Changes,
     Membership,
+    group_shard,
+    transaction_shard,
 )
 from tidelog.metadata.store import Fence
-from tidelog.model import LeaderEpoch
+from tidelog.model import LeaderEpoch, shard_of
 
 Leaders: TypeAlias = dict[bytes, dict[int, Owner]]
 """By topic id and partition."""
 
 _UNKNOWN = Owner(NOBODY, -1)
+_SHARDS = {Coordinated.GROUP: group_shard, Coordinated.TRANSACTIONAL_ID: transaction_shard}
 
 
 def steady_clock() -> float:
@@ -143,10 +147,13 @@ class ClusterOwnership(Ownership):
         partitions = self._leaders.get(topic_id)
         return _UNKNOWN if partitions is None else self._seen(partitions.get(index, _UNKNOWN))
 
-    def coordinator(self, kind: Coordinated, key: str) -> Owner:  # noqa: ARG002
-        """For now the controller coordinates everything (`docs/adr/0019`); the leases of shards are assigned, but
-        nothing depends on them yet."""
-        return self.controller()
+    def coordinator(self, kind: Coordinated, key: str) -> Owner:
+        """The owner of the key's shard."""
+        return self._seen(self._leases.get(_SHARDS[kind](shard_of(key)), _UNKNOWN))
+
+    def has_coordinators(self) -> bool:
+        """True if every group and transactional id has one."""
+        return all(self._seen(self._leases.get(scope, _UNKNOWN)).broker_id != NOBODY for scope in SHARD_LEASES)
 
     def advertise(self, endpoint: Endpoint) -> None:
         self.addresses[endpoint.name] = Address(endpoint.host, endpoint.port)

@@ -143,7 +143,7 @@ class TransactionAdmin:
     async def decide(self, scope: str, number: int, transactions: Iterable[OpenTransaction]) -> bool:
         """Commit all of these transactions or none, once for each number of the scope. Returns False if this number,
         or a higher one, was decided before; these transactions are left as they were. Repeating the call is
-        harmless."""
+        harmless. Choose the transactional ids with `id_of_task`: a cluster refuses others (INVALID_REQUEST)."""
         coordinator = Coordinator(self._cluster, scope, kind=TRANSACTION)
         decided = [DecidedTransaction(*each) for each in transactions]
 

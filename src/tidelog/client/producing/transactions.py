@@ -18,6 +18,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from enum import Enum
+from itertools import count
 from typing import NamedTuple
 
 from tidelog.client.cluster import Cluster
@@ -29,7 +30,7 @@ from tidelog.client.producing.accumulator import Batch, Receipt
 from tidelog.client.producing.identity import Identity, take_over
 from tidelog.client.producing.producer import Prepared, Producer, is_identity_lost
 from tidelog.errors import InvalidInput, TidelogError
-from tidelog.model import Offset, ProducerEpoch, ProducerId, TopicPartition
+from tidelog.model import Offset, ProducerEpoch, ProducerId, TopicPartition, shard_of
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 from tidelog.wire.generated.add_partitions_to_txn import (
@@ -49,6 +50,17 @@ FEATURE, VERSION_2 = "transaction.version", 2
 _FATAL = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_PRODUCER_ID_MAPPING)
 # The last versions of transactions 1.
 _PRODUCE_1, _ADD_PARTITIONS_1, _ADD_OFFSETS_1, _COMMIT_OFFSETS_1, _END_1 = 11, 3, 3, 4, 4
+
+
+def id_of_task(scope: str, task: int) -> str:
+    """A transactional id whose transactions can be committed by one decision with others of the scope
+    (`TransactionAdmin.decide`): in a cluster all of them must have the same coordinator. It is `{scope}-{task}`, with
+    a dot and a number behind it if that would have another one."""
+    plain = f"{scope}-{task}"
+    wanted = shard_of(scope)
+    if shard_of(plain) == wanted:
+        return plain
+    return next(id_ for id_ in (f"{plain}.{number}" for number in count()) if shard_of(id_) == wanted)
 
 
 class OpenTransaction(NamedTuple):

@@ -56,10 +56,12 @@ class ApiRow:
     demands: tuple[Demand, ...]
     for_controller: bool = False
     """The request must be sent to the controller."""
+    follows_group: bool = False
+    """If the group has just moved, its new coordinator is asked (`moved_groups`)."""
 
 
-def _row(module: str, *demands: Demand, for_controller: bool = False) -> ApiRow:
-    return ApiRow(module, demands, for_controller)
+def _row(module: str, *demands: Demand, for_controller: bool = False, follows_group: bool = False) -> ApiRow:
+    return ApiRow(module, demands, for_controller, follows_group)
 
 
 def _each(
@@ -129,6 +131,7 @@ TABLE: dict[int, ApiRow] = {
         _each(DESCRIBE, TOPIC, "topics", until=7),
         _each(DESCRIBE, GROUP, "groups", since=8, is_coordinated=True),
         _each(DESCRIBE, TOPIC, "groups.topics", since=8),
+        follows_group=True,
     ),
     10: _row(
         "find_coordinator",
@@ -225,11 +228,28 @@ TABLE: dict[int, ApiRow] = {
     10001: _row("table_describe", _each(DESCRIBE, TOPIC, "topics")),
     10002: _row(
         "decide_transactions",
-        _each(WRITE, TRANSACTIONAL_ID, "transactions", all_or_none=True, is_coordinated=True),
+        Demand(DESCRIBE, TRANSACTIONAL_ID, "scope", is_coordinated=True),  # ids begin with their scope
+        _each(WRITE, TRANSACTIONAL_ID, "transactions", all_or_none=True),
     ),
-    10003: _row("describe_decision", Demand(DESCRIBE, TRANSACTIONAL_ID, "scope")),  # ids begin with their scope
+    10003: _row("describe_decision", Demand(DESCRIBE, TRANSACTIONAL_ID, "scope", is_coordinated=True)),
     10004: _row("describe_memory", _on_cluster(DESCRIBE)),
     10005: _row("drain_brokers", _on_cluster(DESCRIBE), Demand(ALTER, CLUSTER, when=_changes_something)),
     10006: _row("locate_records", Demand(READ, TOPIC, "topic")),
+    10007: _row(
+        "store_transaction_offsets",
+        _on_cluster(CLUSTER_ACTION),
+        Demand(
+            CLUSTER_ACTION,
+            TRANSACTIONAL_ID,
+            "transactional_id",
+            or_on_cluster=CLUSTER_ACTION,
+            is_coordinated=True,
+        ),
+    ),
+    10008: _row(
+        "transaction_ended",
+        _on_cluster(CLUSTER_ACTION),
+        Demand(CLUSTER_ACTION, GROUP, "group_id", or_on_cluster=CLUSTER_ACTION, is_coordinated=True),
+    ),
 }
 OFFERED: tuple[Api, ...] = tuple(APIS[key] for key in TABLE)

@@ -16,14 +16,14 @@ Translate = Callable[[Any], T]  # from the coordinator's reply to the question
 
 
 def ask_groups(request: Request, question: g.Request, translate: Translate[T]) -> T | Promise[T]:
-    return _translated(broker_of(request).groups.ask(question), translate)
+    return translated(broker_of(request).groups.ask(question), translate)
 
 
 def ask_transactions(request: Request, question: t.Request, translate: Translate[T]) -> T | Promise[T]:
-    return _translated(broker_of(request).transactions.ask(question), translate)
+    return translated(broker_of(request).transactions.ask(question), translate)
 
 
-def _translated(answer: Any, translate: Translate[T]) -> T | Promise[T]:  # noqa: ANN401
+def translated(answer: Any, translate: Translate[T]) -> T | Promise[T]:  # noqa: ANN401
     return answer.then(translate) if isinstance(answer, Promise) else translate(answer)
 
 

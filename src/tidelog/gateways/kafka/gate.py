@@ -48,6 +48,14 @@ def is_open(broker: Broker) -> bool:
 
 def answered(row: ApiRow, handle: Handler, request: Request, message: Struct) -> Reply | Parts | Awaitable[Reply]:
     """The handler's reply to what is admitted, with errors for what is refused."""
+    if row.follows_group and not request.connection.context.broker.ownership.is_sole:
+        from tidelog.gateways.kafka.moved_groups import followed  # only brokers of a cluster need it
+
+        return followed(request, message, lambda: _answered(row, handle, request, message))
+    return _answered(row, handle, request, message)
+
+
+def _answered(row: ApiRow, handle: Handler, request: Request, message: Struct) -> Reply | Parts | Awaitable[Reply]:
     refused: list[_Refused] = []
     depth, is_done = 1, False
     try:

@@ -1,4 +1,4 @@
-"""`PostgresMetadataIntake`: rows from elsewhere, in one transaction with a new epoch of the controller."""
+"""`PostgresMetadataIntake`: rows from elsewhere, in one transaction with new epochs of all leases."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,6 @@ from tidelog.metadata.postgres.feed import publish
 from tidelog.metadata.postgres.plan import Exchange, Stage, plan
 from tidelog.metadata.postgres.registry_schema import REGISTRY
 from tidelog.metadata.postgres.tables import LAYOUTS, METADATA, to_text
-from tidelog.metadata.registry import CONTROLLER
 from tidelog.metadata.rows import TABLES, ClusterRow, Row
 from tidelog.metadata.store import Change, Put
 from tidelog.postgres import Component, Connection, PostgresSettings, Session
@@ -19,7 +18,8 @@ _LOCK_NUMBERS = (
 )
 _NEXT = "SELECT next FROM reserved WHERE name = $1"
 _RAISE = "UPDATE reserved SET next = greatest(next, $2::bigint) WHERE name = $1"
-_DEPOSE = "UPDATE leases SET epoch = epoch + 1 WHERE scope = $1"
+_LOCK_LEASES = "SELECT FROM leases ORDER BY scope FOR NO KEY UPDATE"
+_DEPOSE = "UPDATE leases SET epoch = epoch + 1"
 
 
 class PostgresMetadataIntake(MetadataIntake):
@@ -65,7 +65,8 @@ async def _fact(connection: Connection, name: str) -> str | None:
 
 
 async def _take_in(connection: Connection, changes: Sequence[Change]) -> None:
-    await connection.execute(_DEPOSE, CONTROLLER)
+    await connection.execute(_LOCK_LEASES)
+    await connection.execute(_DEPOSE)
     await _make(connection, changes)
     shared = shared_changes(changes)
     if shared:

@@ -106,10 +106,12 @@ def _sql(shape: tuple[_Part, ...], is_fenced: bool) -> str:
     tables = [f"part{count} AS ({part})" for count, part in enumerate(parts)]
     if not is_fenced:
         return f"WITH {', '.join(tables)} SELECT true" if tables else "SELECT true"
-    # FOR SHARE waits for a broker that is taking over, and then sees its epoch.
+    # FOR SHARE waits for a broker that is taking over, and then sees its epoch. Whoever changes leases locks them in
+    # the same order.
     return (
         "WITH held AS MATERIALIZED (SELECT leases.scope FROM leases JOIN unnest($1::text[], $2::bigint[])"  # noqa: S608
-        " AS fence (scope, epoch) ON leases.scope = fence.scope AND leases.epoch = fence.epoch FOR SHARE OF leases),"
+        " AS fence (scope, epoch) ON leases.scope = fence.scope AND leases.epoch = fence.epoch"
+        " ORDER BY leases.scope FOR SHARE OF leases),"
         " allowed AS MATERIALIZED (SELECT count(*) = cardinality($1::text[]) AS yes FROM held)"
         f"{''.join(', ' + table for table in tables)} SELECT yes FROM allowed"
     )

@@ -65,6 +65,13 @@ _DRAINED = """
 CREATE TABLE drained_brokers (broker_id integer PRIMARY KEY, since timestamptz NOT NULL DEFAULT now());
 """
 
+# Earlier versions wrote the markers of transactions with the epoch of the controller. Partitions refuse markers with
+# a lower epoch than the last one of the same producer.
+_SHARD_EPOCHS = """
+UPDATE leases SET epoch = epoch + (SELECT controller.epoch FROM leases AS controller WHERE scope = 'controller')
+WHERE scope <> 'controller' AND EXISTS (SELECT FROM leases WHERE scope = 'controller');
+"""
+
 _FUNCTIONS = """
 CREATE OR REPLACE FUNCTION registry_count() RETURNS bigint LANGUAGE sql AS $$
     UPDATE registry SET version = version + 1 RETURNING version
@@ -243,7 +250,7 @@ END $$;
 """
 
 # Added to, never changed. A version that only changes functions adds an empty script.
-_SCRIPTS = (_TABLES, _LOGS, _DRAINED)
+_SCRIPTS = (_TABLES, _LOGS, _DRAINED, _SHARD_EPOCHS)
 
 
 async def _upgrade(connection: Connection, stored: int) -> None:

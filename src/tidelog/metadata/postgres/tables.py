@@ -16,7 +16,8 @@ from typing import Any, get_args, get_type_hints
 
 from tidelog.errors import InvalidInput
 from tidelog.metadata.rows import SHARED, TABLES, Row
-from tidelog.metadata.store import Key, Shards, shard_of
+from tidelog.metadata.store import Key, Shards
+from tidelog.model import shard_of
 from tidelog.postgres import Component, Connection
 
 _TYPES = {str: "text", int: "bigint", bytes: "bytea", bool: "boolean"}

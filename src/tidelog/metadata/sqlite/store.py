@@ -22,7 +22,8 @@ from tidelog.metadata.feed import Feed, shared_changes
 from tidelog.metadata.rows import ClusterRow
 from tidelog.metadata.sqlite.file import connect, explained
 from tidelog.metadata.sqlite.tables import Exchange, layout_of, statements
-from tidelog.metadata.store import EVERYTHING, Change, Fence, News, Put, R, Scope, Shards, shard_of
+from tidelog.metadata.store import EVERYTHING, Change, Fence, News, Put, R, Scope, Shards
+from tidelog.model import shard_of
 from tidelog.promise import Promise
 
 if TYPE_CHECKING:  # the import takes some milliseconds: the thread does it while the rest of the broker starts

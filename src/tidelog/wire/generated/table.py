@@ -71,4 +71,6 @@ ROWS: tuple[tuple[int, str, str, int, int, int | None], ...] = (
     (10004, "DescribeMemory", "describe_memory", 0, 0, 0),
     (10005, "DrainBrokers", "drain_brokers", 0, 0, 0),
     (10006, "LocateRecords", "locate_records", 0, 0, 0),
+    (10007, "StoreTransactionOffsets", "store_transaction_offsets", 0, 0, 0),
+    (10008, "TransactionEnded", "transaction_ended", 0, 0, 0),
 )

@@ -139,11 +139,14 @@ class GroupCoordinator:
         new_id: Callable[[], str],
         wall_ms: Callable[[], int],
         is_unstable: IsUnstable = lambda _group, _topic, _partition: False,
+        is_in_transaction: Callable[[str], bool] = lambda _group: False,
     ) -> None:
         """`wall_ms` returns the time of day, for timestamps; `is_unstable` says whether an open transaction has an
-        offset of a group for a topic and partition."""
+        offset of a group for a topic and partition; `is_in_transaction`, whether one that another broker coordinates
+        has any offset of a group."""
         self._env = Environment(config, topics, new_id, wall_ms)
         self._offsets = Offsets(config, topics, self._env.bounds.offset_bytes, is_unstable)
+        self._is_in_transaction = is_in_transaction
         self._groups: dict[str, Group] = {}
         self._is_resigned = False
         self._sweep_timer = Timer(self._sweep)
@@ -223,6 +226,7 @@ class GroupCoordinator:
         for offset in offsets:
             self._offsets.apply(Put(offset))
             self._keep_if_it_has_offsets(offset.group)
+        self._count_groups()
 
     def resign(self) -> None:
         """Another broker owns the groups: the shell sends no more requests."""
@@ -239,9 +243,11 @@ class GroupCoordinator:
     @property
     def bounds(self) -> GroupBounds:
         """What all groups use, and the most they may use."""
-        bounds = self._env.bounds
-        bounds.groups.used = len(self._groups)
-        return bounds
+        self._count_groups()
+        return self._env.bounds
+
+    def _count_groups(self) -> None:
+        self._env.bounds.groups.used = len(self._groups)
 
     def committed(self, group_id: str, topic: str, partition: int) -> int | None:
         """The group's durable committed offset of a partition; None: it has none."""
@@ -258,6 +264,13 @@ class GroupCoordinator:
         """These topics were deleted: delete their offsets too. Includes `topics_changed`."""
         self.topics_changed()
         return self._outcome((), self._offsets.delete_topics(frozenset(names)))
+
+    def drop_deleted(self, topics: Iterable[str] | None) -> Outcome:
+        """Delete the offsets of those of these topics (None: of all) that do not exist. Only for a coordinator that
+        knows all topics which existed when these offsets were committed."""
+        named = self._offsets.topics() if topics is None else topics
+        gone = [name for name in named if self._env.topics.by_name(name) is None]
+        return self.topics_deleted(gone) if gone else Outcome([], [])
 
     # Membership
 
@@ -462,6 +475,13 @@ class GroupCoordinator:
             if group_id is not None:
                 self._keep_if_it_has_offsets(group_id)
 
+    def offsets_found(self, group_id: str, topic: str | None, rows: Iterable[OffsetRow]) -> None:
+        """The store has these offsets of the group, and no others of the topic, or of all topics. Call it in the
+        order of the answers of the store, among which are those to the writes of this coordinator."""
+        self.offsets_committed(
+            [Delete(OffsetRow, (group_id,) if topic is None else (group_id, topic)), *map(Put, rows)]
+        )
+
     def _fetch(self, request: OffsetFetch, token: Token, _now_ms: int) -> Outcome:
         groups = tuple(self._fetch_group(wanted, request.require_stable) for wanted in request.groups)
         return Outcome([(token, OffsetFetchReply(groups))], [])
@@ -512,7 +532,12 @@ class GroupCoordinator:
                 expired += self._offsets.expired(
                     group_id, group.subscribed_topics(), group.offsets_expire_from, self._env.wall_ms()
                 )
-            is_wanted = not group.is_empty or group.is_awaited or self._offsets.is_being_committed(group_id)
+            is_wanted = (
+                not group.is_empty
+                or group.is_awaited
+                or self._offsets.is_being_committed(group_id)
+                or self._is_in_transaction(group_id)
+            )
             if not is_wanted and len(expired) == self._offsets.count(group_id):
                 self._drop(group_id)
                 self._swept.append(Delete(OffsetRow, (group_id,)))
@@ -559,6 +584,7 @@ class GroupCoordinator:
     def _outcome(self, group_ids: Iterable[str], changes: list[Change] | None = None) -> Outcome:
         """The replies of this call, with every row of these groups that is not known to be durable."""
         stamps = self._env.ledger.collect(group_ids, self._as_stored)
+        self._count_groups()
         return Outcome(self._env.take_replies(), [*(stamp.change for stamp in stamps), *(changes or ())], stamps)
 
     def _as_stored(self, group_id: str, row: Hashable) -> Change:

@@ -3,6 +3,7 @@
 
     GroupError
     ├── OffsetMetadataTooLarge      12
+    ├── CoordinatorLoading          14  retriable: the state of the group is being loaded
     ├── CoordinatorNotAvailable     15  retriable: the decision could not be stored
     ├── NotCoordinator              16  retriable: another broker owns the group now
     ├── IllegalGeneration           22
@@ -43,6 +44,11 @@ class GroupError(InvalidInput):
 
 class OffsetMetadataTooLarge(GroupError):
     kafka_code = 12
+
+
+class CoordinatorLoading(GroupError):
+    kafka_code = 14
+    retriable = True
 
 
 class CoordinatorNotAvailable(GroupError):

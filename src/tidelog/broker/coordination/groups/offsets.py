@@ -92,8 +92,8 @@ class Offsets:
         row = self._rows.get(group_id, {}).get(topic, {}).get(partition)
         return None if row is None else row.offset
 
-    def group_ids(self) -> list[str]:
-        return list(self._rows)
+    def topics(self) -> set[str]:
+        return {topic for topics in self._rows.values() for topic in topics}
 
     def is_being_committed(self, group_id: str) -> bool:
         return group_id in self._in_flight

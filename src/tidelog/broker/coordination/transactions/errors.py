@@ -2,6 +2,7 @@
 `tidelog.errors.InvalidInput`:
 
     TransactionError
+    ├── CoordinatorLoading           14  retriable: the state of the transaction is being loaded
     ├── CoordinatorNotAvailable      15  retriable: the decision could not be stored
     ├── NotCoordinator               16  retriable: another broker owns the transaction now
     ├── UnsupportedVersion           35
@@ -27,6 +28,11 @@ NO_ERROR = 0
 
 class TransactionError(InvalidInput):
     pass
+
+
+class CoordinatorLoading(TransactionError):
+    kafka_code = 14
+    retriable = True
 
 
 class CoordinatorNotAvailable(TransactionError):

@@ -47,15 +47,23 @@ PREPARED = (State.PREPARE_COMMIT, State.PREPARE_ABORT)
 COMPLETE = (State.COMPLETE_COMMIT, State.COMPLETE_ABORT)
 
 
+class EndedGroup(NamedTuple):
+    """A group whose offsets were in the transaction: those of these topics; None: it is not known which."""
+
+    group: str
+    topics: tuple[str, ...] | None
+
+
 class Ending(NamedTuple):
-    """The markers to write when the decision is durable. The shell calls `completed` with it when they are
-    durable."""
+    """The markers to write when the decision is durable, and the groups whose coordinators have to hear of it. The
+    shell calls `completed` with it when the markers are durable and the coordinators have answered."""
 
     transactional_id: str
     producer_id: ProducerId
     epoch: ProducerEpoch
     committed: bool
     partitions: tuple[TopicPartition, ...]
+    groups: tuple[EndedGroup, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
@@ -139,6 +147,7 @@ class Transaction:
             ProducerEpoch(self.epoch),
             committed,
             tuple(self.partitions),
+            tuple(EndedGroup(group, self._topics_of(group)) for group in self.groups) if self.groups else (),
         )
         self.is_ending_asked = self.is_stuck = False
         for key in self.offsets:
@@ -149,6 +158,9 @@ class Transaction:
                 for key, row in self.offsets.items():
                     self._store(("commit", key), Put(row))
         self.touch(wall_ms)
+
+    def _topics_of(self, group: str) -> tuple[str, ...]:
+        return tuple({topic for of, topic, _ in self.offsets if of == group})
 
     def complete(self, wall_ms: int) -> None:
         self.state = State.COMPLETE_COMMIT if self.state is State.PREPARE_COMMIT else State.COMPLETE_ABORT
@@ -232,6 +244,7 @@ class Transaction:
                 ProducerEpoch(row.epoch),
                 transaction.state is State.PREPARE_COMMIT,
                 tuple(transaction.partitions),
+                tuple(EndedGroup(group, None) for group in transaction.groups),
             )
         return transaction
 

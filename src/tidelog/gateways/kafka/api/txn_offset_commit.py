@@ -9,10 +9,9 @@ from collections.abc import Awaitable
 from tidelog.broker.coordination.groups import messages as g
 from tidelog.broker.coordination.groups.errors import GroupError
 from tidelog.broker.coordination.transactions import messages as m
-from tidelog.broker.shell import monotonic_ms
 from tidelog.gateways.kafka.connection import Request
 from tidelog.gateways.kafka.context import broker_of, code_of
-from tidelog.gateways.kafka.coordinator_requests import ask_transactions, fencing_known
+from tidelog.gateways.kafka.coordinator_requests import fencing_known, translated
 from tidelog.wire.error_codes import ErrorCode
 from tidelog.wire.generated.txn_offset_commit import (
     TxnOffsetCommitRequest,
@@ -49,8 +48,9 @@ def handle(
         member_id=message.member_id,
         group_instance_id=message.group_instance_id,
     )
+    broker = broker_of(request)
     try:
-        results, rows = broker_of(request).groups.coordinator.check_transactional(commit, monotonic_ms())
+        results, rows = broker.groups.check_transactional(commit)
     except GroupError as refusal:
         return _everywhere(message, code_of(refusal))
     question = m.CommitOffsets(
@@ -77,7 +77,7 @@ def handle(
             ]
         )
 
-    return ask_transactions(request, question, translate)
+    return translated(broker.commit_in_transaction(question), translate)
 
 
 def _everywhere(message: TxnOffsetCommitRequest, code: int) -> TxnOffsetCommitResponse:
