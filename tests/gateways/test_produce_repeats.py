@@ -171,7 +171,9 @@ def test_a_failed_sync_is_an_error_and_memory_is_bounded(is_sole: bool) -> None:
 
     class Broker(NoBroker):
         ownership = SimpleNamespace(is_sole=is_sole)
-        refused = SimpleNamespace(note=lambda *noted: refusals.append(noted))
+
+        def batch_refused(self, *noted: object) -> None:
+            refusals.append(noted)
 
         def partition(self, topic: str, index: int) -> Partition:
             return Partition()

@@ -29,8 +29,9 @@ from tidelog.broker.topics import Topic, Topics, UnknownTopic
 from tidelog.broker.writes import Writes
 from tidelog.errors import StorageError, TidelogError, fresh
 from tidelog.metadata.store import MetadataStore
-from tidelog.model import Offset, PartitionIdentity, ProducerId, TopicPartition
+from tidelog.model import LeaderEpoch, Offset, PartitionIdentity, ProducerId, TopicPartition
 from tidelog.promise import Promise
+from tidelog.records.batch import ReadBuffer
 from tidelog.records.crc import crc32c
 from tidelog.records.validation import Validator
 from tidelog.storage.log import LogStore
@@ -202,6 +203,15 @@ class Broker:
             for producer_id, first_offset in partition.log.open_transactions().items()
             if not self.transactions.is_known_open(producer_id, partition.name)
         ]
+
+    def batch_refused(self, name: TopicPartition, batch: ReadBuffer | None, error: Exception | None) -> None:
+        """A batch could not be appended: see `RefusedBatches`."""
+        topic = self.topics.find(name.topic)
+        epoch = None
+        if topic is not None:
+            leader = self.ownership.leader(topic.topic_id, name.partition)
+            epoch = LeaderEpoch(leader.epoch) if leader.broker_id == self.ownership.node_id else None
+        self.refused.note(name, batch, error, epoch)
 
     # Called by `topics`, as its preparation and its listener
 

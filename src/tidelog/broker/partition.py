@@ -173,7 +173,7 @@ class Partition:
                 elif config.validate is Level.AUTO:
                     batch = self._examined(batch, now_ms)
         if self._refused:
-            self._refused.check(self.name, batch, self.log)
+            self._refused.check(self.name, batch, self.log, self.leader_epoch)
         stamp = config.message_timestamp_type is TimestampType.LOG_APPEND_TIME
         return self.log.append(batch, now_ms=now_ms, leader_epoch=self.leader_epoch, durable=durable, stamp=stamp)
 

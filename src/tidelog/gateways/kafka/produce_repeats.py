@@ -126,7 +126,7 @@ class ProduceRepeats:
     def _failed(
         self, known: Known, correlation_id: int, partition: Partition, batch: memoryview, error: Exception
     ) -> bytearray:
-        self._broker.refused.note(partition.name, batch, error)
+        self._broker.batch_refused(partition.name, batch, error)
         return known.refusal(correlation_id, error)
 
     def learn(self, frame: memoryview, version: int, topic: TopicProduceData, *, durable: bool) -> None:

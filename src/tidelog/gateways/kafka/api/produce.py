@@ -130,7 +130,7 @@ def _append(
             transactional=refusals is not None,
         )
     except TidelogError as error:
-        broker.refused.note(TopicPartition(topic, data.index), data.records, error)
+        broker.batch_refused(TopicPartition(topic, data.index), data.records, error)
         records = error.records if isinstance(error, RefusedRecords) else ()
         return PartitionProduceResponse(
             data.index,
@@ -166,7 +166,7 @@ def _told(
     if appended is not None:
         _tell(partition, result, appended)
     else:
-        broker.refused.note(partition.name, batch, error)
+        broker.batch_refused(partition.name, batch, error)
         result.error_code = code_of(error)
         result.error_message = str(error)
 
