@@ -224,7 +224,10 @@ def begin_export(
         os.makedirs(data_dir, mode=0o700, exist_ok=True)
         journal = Journal(os.path.join(data_dir, JOURNAL))
         if journal.cluster_id is None and set(os.listdir(data_dir)) - {JOURNAL}:
-            raise InvalidInput(f"{data_dir} is not empty: name a directory that does not exist yet")
+            raise InvalidInput(
+                f"{data_dir} is not empty, and has no unfinished export: if you have exported to it before, that is"
+                " complete; otherwise name a directory that does not exist yet"
+            )
         if journal.cluster_id not in (None, cluster_id):
             raise InvalidInput(
                 f"{data_dir} holds an unfinished export of the cluster {journal.cluster_id!r}, not of {cluster_id!r}"
