@@ -2,11 +2,11 @@
 
     append ──► Part, in the open bundle ──► put: an object ──► commit, in the order of the bundles ──► told to the log
 
-A bundle is closed when it is full, or when it is due and no other is in flight; so the longer uploads take, the more
-is gathered for the next one. Only full bundles are delivered side by side. Small ones would hardly be committed
-earlier, because commits are made in order, and each costs the store as much as a larger one. A bundle is in flight
-until its commit is decided. Uploads may finish in any order. The commits are made one after another in the order of
-the bundles, because the database accepts a part only if the log ends where the part begins.
+A bundle is closed when it is full, or when it is due and no other small one is in flight; so the longer uploads take,
+the more is gathered for the next one. Small bundles are delivered one after the other: side by side they would hardly
+be committed earlier, because commits are made in order, and each costs the store as much as a larger one. A bundle is
+in flight until its commit is decided. Uploads may finish in any order. The commits are made one after another in the
+order of the bundles, because the database accepts a part only if the log ends where the part begins.
 
 How a bundle can fail:
 
@@ -69,7 +69,7 @@ class WriterSettings:
     bundle_bytes: int = 4 << 20
     """A bundle of this size waits for no further appends."""
     uploads: int = 4
-    """How many full bundles are uploaded or committed at the same time."""
+    """How many bundles are uploaded or committed at the same time; only one of them may not be full."""
     buffer_bytes: int = 64 << 20
     """Limit for all data that is not committed yet; appends beyond it are refused."""
     append_timeout_ms: int = 30_000
@@ -280,8 +280,12 @@ class Writer:
             task.add_done_callback(self._tasks.pop)
 
     def _has_slot(self, bundle: _Bundle) -> bool:
-        is_full = bundle.size >= self._settings.bundle_bytes
-        return len(self._shipping) < (self._settings.uploads if is_full else 1)
+        if len(self._shipping) >= self._settings.uploads:
+            return False
+        return self._is_full(bundle) or all(map(self._is_full, self._shipping))
+
+    def _is_full(self, bundle: _Bundle) -> bool:
+        return bundle.size >= self._settings.bundle_bytes
 
     # Delivering
 
