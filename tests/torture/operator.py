@@ -54,6 +54,9 @@ class Operator(Client):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self.grown = PARTITIONS  # the confirmed number of partitions, which producers may use
+        self._connect()
+
+    def _connect(self) -> None:
         self._admin = AdminClient({"bootstrap.servers": self.bootstrap, "socket.timeout.ms": 6000, "log_level": 0})
 
     def create_topics(self, *names: str) -> None:
@@ -123,6 +126,7 @@ class Operator(Client):
             except KafkaException as error:
                 if error.args[0].code() == already:
                     return
+                self._connect()  # an idle client waits for minutes for a controller that is gone for good
             else:
                 return
             time.sleep(0.05)
