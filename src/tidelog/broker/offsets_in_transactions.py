@@ -44,6 +44,7 @@ from tidelog.metadata.store import Key, MetadataStore
 from tidelog.promise import Promise, after_all
 
 LOOK_AGAIN_S = 1.0
+MOST_TOPICS = 100  # that are read one by one; for more, all offsets of the group are read at once
 
 log = structlog.get_logger("tidelog.groups")
 
@@ -169,7 +170,9 @@ class OffsetsInTransactions:
             gone = (self._pending.of(transactional_id, group) | asked) - left
             scopes: list[Key] = [(group,)]
             if topics is not None:
-                scopes = [(group, topic) for topic in sorted({*topics, *(topic for topic, _ in gone)})]
+                named = {*topics, *(topic for topic, _ in gone)}
+                if len(named) <= MOST_TOPICS:
+                    scopes = [(group, topic) for topic in sorted(named)]
 
             def finish(_: object, error: Exception | None) -> None:
                 if error is None and not self._is_closed:

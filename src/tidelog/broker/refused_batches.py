@@ -38,8 +38,8 @@ class _Refused(NamedTuple):
     """The lowest sequence number that was refused."""
     at: float
     leader_epoch: LeaderEpoch | None
-    """In which this broker was about to lead the partition. Until then the batch was with nobody who could still
-    acknowledge it."""
+    """The epoch in which this broker was about to lead the partition; no other broker can acknowledge the batch any
+    more."""
 
 
 class RefusedBatches:
